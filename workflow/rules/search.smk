@@ -1,0 +1,53 @@
+"""Search: the values that the configuration leaves to a search.
+
+in   prepared arrays
+out  {results}/studies/STUDY/best.json, trials.csv, provenance.json; journal.log holds the state between kills
+"""
+
+
+rule search_worker:
+    """Train trials of a study until it has all of them; any number of workers share the study."""
+    input:
+        # ancient: prepared data is known by the digest in its path, not by its date
+        dataset=lambda wildcards: ancient(PLAN.dataset_of(PLAN.studies[wildcards.study]["run"])),
+    output:
+        done=f"{RESULTS}/studies/{{study}}/workers/{{worker}}.json",
+    log:
+        f"{LOGS}/search_worker/{{study}}/{{worker}}.log",
+    benchmark:
+        f"{LOGS}/search_worker/{{study}}/{{worker}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: PLAN.resources.search.threads
+    resources:
+        **PLAN.asks("search"),
+    params:
+        spec=lambda wildcards: PLAN.studies[wildcards.study],
+    script:
+        "../scripts/search_worker.py"
+
+
+rule search:
+    """The best values of a study, and the table of its trials."""
+    input:
+        # ancient: more workers for a study that is complete do not change what it found
+        workers=lambda wildcards: ancient(
+            [f"{RESULTS}/studies/{wildcards.study}/workers/{worker}.json" for worker in range(PLAN.workers)]
+        ),
+    output:
+        best=f"{RESULTS}/studies/{{study}}/best.json",
+        trials=f"{RESULTS}/studies/{{study}}/trials.csv",
+        provenance=f"{RESULTS}/studies/{{study}}/provenance.json",
+    log:
+        f"{LOGS}/search/{{study}}.log",
+    benchmark:
+        f"{LOGS}/search/{{study}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: 1
+    resources:
+        **PLAN.asks("report"),
+    params:
+        spec=lambda wildcards: PLAN.studies[wildcards.study],
+    script:
+        "../scripts/search.py"

@@ -1,0 +1,35 @@
+"""Train: one run, one record.
+
+in   prepared arrays; best.json of the studies that the spec names
+out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, weights.safetensors, provenance.json
+     (training/record.py says what each holds); {results}/checkpoints/RUN/ while it is unfinished
+"""
+
+
+rule train:
+    """Train once with one seed; killed, it goes on where it was."""
+    input:
+        dataset=lambda wildcards: ancient(PLAN.dataset_of(PLAN.runs[wildcards.run])),
+        studies=lambda wildcards: PLAN.studies_of(wildcards.run),
+    output:
+        spec=f"{RESULTS}/runs/{{run}}/spec.json",
+        metrics=f"{RESULTS}/runs/{{run}}/metrics.json",
+        history=f"{RESULTS}/runs/{{run}}/history.csv",
+        ledger=f"{RESULTS}/runs/{{run}}/ledger.json",
+        weights=f"{RESULTS}/runs/{{run}}/weights.safetensors",
+        provenance=f"{RESULTS}/runs/{{run}}/provenance.json",
+    log:
+        f"{LOGS}/train/{{run}}.log",
+    benchmark:
+        f"{LOGS}/train/{{run}}.jsonl"
+    conda:
+        "../../envs/dpvision.yaml"
+    threads: PLAN.resources.train.threads
+    resources:
+        **PLAN.asks("train"),
+    params:
+        spec=lambda wildcards: PLAN.runs[wildcards.run],
+        # outside of the outputs, which are deleted before a rerun
+        checkpoint=lambda wildcards, output: f"{RESULTS}/checkpoints/{wildcards.run}",
+    script:
+        "../scripts/train.py"

@@ -1,0 +1,22 @@
+"""Histograms of activations, with a run's weights."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpvision import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with logs.job(snakemake.log[0]):
+    from dpvision.reporting.activations import measure
+    from dpvision.training.run import use_threads
+
+    use_threads(snakemake.threads)
+    measure(
+        snakemake.params.spec,
+        Path(snakemake.input.weights).parent,
+        Path(snakemake.input.dataset).parent,
+        Path(snakemake.output.histograms),
+        Path(snakemake.output.provenance),
+    )

@@ -1,0 +1,23 @@
+"""The Hessian of the training loss at a run's weights."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpvision import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with logs.job(snakemake.log[0]):
+    from dpvision.curvature.job import examine
+    from dpvision.training.run import use_threads
+
+    use_threads(snakemake.threads)
+    examine(
+        snakemake.params.spec,
+        Path(snakemake.input.weights).parent,
+        Path(snakemake.input.dataset).parent,
+        Path(snakemake.output.hessian),
+        Path(snakemake.output.provenance),
+        snakemake.resources.physical_batch,
+    )

@@ -1,0 +1,1 @@
+"""Differentially private image classification, reproduced: the library behind the pipeline."""

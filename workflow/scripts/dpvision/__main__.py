@@ -1,0 +1,85 @@
+"""python -m dpvision: look at the plan, the results and the models without running anything."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from dpvision import plan
+from dpvision.errors import UserError
+from dpvision.files import write_json
+from dpvision.plan.reading import read_yaml
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m dpvision", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def command(name: str, function, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(function=function)
+        return made
+
+    for name, function, text in (
+        ("plan", _plan, "what a target would take, and what of it is there already"),
+        ("status", _status, "results made by other code than this, and runs that are unfinished"),
+    ):
+        made = command(name, function, text)
+        made.add_argument("--scale", help="instead of the one in config/config.yaml")
+        if name == "plan":
+            made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
+    models = command("models", _models, "every model with its parameters and multiply-adds")
+    models.add_argument("--classes", type=int, default=10)
+    models.add_argument("--size", type=int, default=32, help="height and width of the images")
+    models.add_argument("--channels", type=int, default=3)
+    models.add_argument("--json", action="store_true")
+    command("schema", _schema, "write the JSON schemas of the configuration to config/schema")
+
+    arguments = vars(parser.parse_args())
+    try:
+        arguments.pop("function")(**arguments)
+    except UserError as error:
+        sys.exit(str(error))
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _load(scale: str | None) -> plan.Plan:
+    config = read_yaml(plan.ROOT / "config/config.yaml", "config/config.yaml")
+    return plan.load(config | ({"scale": scale} if scale else {}))
+
+
+def _plan(scale: str | None, targets: list[str]) -> None:
+    from dpvision.plan.overview import overview
+
+    print(overview(_load(scale), targets, Path.cwd()))
+
+
+def _status(scale: str | None) -> None:
+    from dpvision.plan.status import status
+
+    print(status(_load(scale), Path.cwd()))
+
+
+def _models(classes: int, size: int, channels: int, json: bool) -> None:
+    from dpvision.models.catalogue import catalogue, listing
+
+    rows = catalogue(classes, [channels, size, size])
+    print(_as_json(rows) if json else listing(rows, classes, [channels, size, size]))
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, indent=2)
+
+
+def _schema() -> None:
+    from dpvision.plan.schema import schemas
+
+    for name, schema in schemas().items():
+        write_json(plan.ROOT / "config/schema" / name, schema)
+        print(f"config/schema/{name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The Hessian of the training loss: its largest eigenvalue, its trace, its spectrum."""

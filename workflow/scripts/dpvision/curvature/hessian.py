@@ -1,0 +1,177 @@
+"""The Hessian of the training loss at the trained weights (Klause et al. 2022, appendix A).
+
+The largest eigenvalue and the trace are computed by PyHessian, as the paper did; the spectrum, which the
+paper's number of negative eigenvalues and condition number need and PyHessian cannot give, by Lanczos.
+"""
+
+import contextlib
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from pyhessian import hessian as PyHessian
+from torch import Tensor, nn
+
+from dpvision.curvature.lanczos import lanczos
+from dpvision.curvature.product import (
+    Batch,
+    count_examples,
+    flat_weights,
+    hessian_product,
+    quadratic_forms,
+    undisturbed,
+)
+from dpvision.curvature.spectrum import summary
+from dpvision.errors import UserError
+
+Progress = Callable[[str, int, int], None]
+"""Is told the stage, how much of it is done, and how much there is at most."""
+
+
+def analyse(
+    model: nn.Module,
+    batches: Sequence[Batch],
+    *,
+    iterations: int,
+    tolerance: float,
+    lanczos_steps: int,
+    seed: int,
+    progress: Progress = lambda stage, done, total: None,
+) -> dict[str, Any]:
+    """All numbers of the Hessian of the mean cross-entropy over the batches, ready for JSON.
+
+    The batches' images have the model's dtype. The model, its gradients and the global random state are
+    left as they were. Each stage draws from its own seed, so that none depends on how long another took.
+    """
+    weights = flat_weights(model)
+    if not hessian_product(model, batches)(weights).isfinite().all():
+        raise UserError(
+            "The Hessian is not finite at these weights: the training diverged.\n"
+            "Look at the run's history; take another run, or a smaller learning rate."
+        )
+    power_seed, trace_seed, more_seed, lanczos_seed = map(int, np.random.SeedSequence(seed).generate_state(4))
+    power = largest_eigenvalue(model, batches, iterations, tolerance, power_seed, progress)
+    samples = trace_samples(model, batches, iterations, tolerance, trace_seed, progress)
+    more = more_trace_samples(model, batches, iterations - len(samples), more_seed, progress)
+    return {
+        "examples": count_examples(batches),
+        "parameters": len(weights),
+        **power,
+        **_mean("trace", samples),
+        **_mean("trace_full", samples + more),
+        **lanczos_spectrum(model, batches, lanczos_steps, lanczos_seed, progress),
+    }
+
+
+def largest_eigenvalue(
+    model: nn.Module, batches: Sequence[Batch], iterations: int, tolerance: float, seed: int, progress: Progress
+) -> dict[str, float | int]:
+    """The eigenvalue largest in magnitude, with its sign, by PyHessian's power iteration.
+
+    PyHessian returns the estimate before the one that satisfied the tolerance; and since it adds 1e-6 to
+    the norms it divides by, an estimate λ is too small by 2e-6 / λ of itself, which matters to none but
+    very flat minima. lambda_max_lanczos has neither flaw.
+    """
+    with _pyhessian(model, batches, seed, lambda done: progress("power", done, iterations)) as (pyhessian, passes):
+        (value,), _ = pyhessian.eigenvalues(maxIter=iterations, tol=tolerance)
+        return {"lambda_max_power": float(value), "power_iterations": passes.count}
+
+
+def trace_samples(
+    model: nn.Module, batches: Sequence[Batch], iterations: int, tolerance: float, seed: int, progress: Progress
+) -> list[float]:
+    """vᵀHv for random signs v until the running mean changes by less than the tolerance: PyHessian's Hutchinson.
+
+    That may be after a few samples, when one happens to lie near the mean of those before; so their mean
+    is the paper's number, not a good one. And the change is divided by the mean itself rather than by its
+    magnitude, so that any negative mean satisfies the tolerance, whatever the next sample is.
+    """
+    with _pyhessian(model, batches, seed, lambda done: progress("trace", done, iterations)) as (pyhessian, _):
+        return [float(sample) for sample in pyhessian.trace(maxIter=iterations, tol=tolerance)]
+
+
+def more_trace_samples(model: nn.Module, batches: Sequence[Batch], count: int, seed: int, progress: Progress) -> list[float]:
+    """The samples that PyHessian would have gone on to draw had it not stopped."""
+    if count == 0:
+        return []
+    weights = flat_weights(model)
+    done = itertools.count(1)
+
+    def signs() -> Iterator[Tensor]:
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(count):
+            yield (2 * torch.randint(2, weights.shape, generator=generator) - 1).to(weights)
+            progress("trace_full", next(done), count * len(batches))
+
+    return quadratic_forms(model, batches, signs).tolist()
+
+
+def lanczos_spectrum(model: nn.Module, batches: Sequence[Batch], steps: int, seed: int, progress: Progress) -> dict[str, Any]:
+    """The Ritz values with their weights, and what is read off them."""
+    weights = flat_weights(model)
+    values, ritz_weights = lanczos(
+        hessian_product(model, batches),
+        len(weights),
+        steps,
+        seed=seed,
+        device=weights.device,
+        dtype=weights.dtype,
+        progress=lambda done, total: progress("lanczos", done, total),
+    )
+    return {
+        "lanczos_steps": len(values),
+        "ritz_values": values.tolist(),
+        "ritz_weights": ritz_weights.tolist(),
+        **summary(values.numpy(), ritz_weights.numpy(), torch.finfo(weights.dtype).eps),
+    }
+
+
+def _mean(name: str, samples: list[float]) -> dict[str, float | int | None]:
+    """With its standard error, which takes two samples."""
+    error = float(np.std(samples, ddof=1)) / math.sqrt(len(samples)) if len(samples) > 1 else None
+    return {name: float(np.mean(samples)), f"{name}_standard_error": error, f"{name}_samples": len(samples)}
+
+
+class _Passes:
+    """The batches as PyHessian's data loader. It goes through them once a product, so passes are iterations."""
+
+    def __init__(self, batches: Sequence[Batch], progress: Callable[[int], None]):
+        self.batches, self.progress, self.count = batches, progress, 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        yield from self.batches
+        self.count += 1
+        self.progress(self.count)
+
+
+@contextlib.contextmanager
+def _pyhessian(
+    model: nn.Module, batches: Sequence[Batch], seed: int, progress: Callable[[int], None]
+) -> Iterator[tuple[PyHessian, _Passes]]:
+    """PyHessian on the model's own device, with its draws from the global random state seeded.
+
+    Its backward(create_graph=True) makes a reference cycle between each parameter and its gradient, of
+    which torch warns. With a data loader it undoes this itself, by zero_grad() before the batch is over:
+    measured, and tested, memory neither grows nor stays. With a single batch it would not.
+    """
+    passes = _Passes(batches, progress)
+    with undisturbed(model) as parameters, _seeded(seed, parameters[0].device), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Using backward.. with create_graph=True")
+        pyhessian = PyHessian(model, nn.CrossEntropyLoss(), dataloader=passes, cuda=False)
+        pyhessian.device = parameters[0].device  # its own choice is between the CPU and the first GPU
+        yield pyhessian, passes
+
+
+@contextlib.contextmanager
+def _seeded(seed: int, device: torch.device) -> Iterator[None]:
+    gpus = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=gpus):
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would reach GPUs that were not forked
+        for gpu in gpus:
+            with torch.cuda.device(gpu):
+                torch.cuda.manual_seed(seed)
+        yield

@@ -1,0 +1,5 @@
+"""Data: where it comes from, what proves it, the arrays made of it, and how examples are drawn."""
+
+
+class SourceFault(Exception):
+    """Why a source did not give a raw file. Collected; the person sees it only if no source did."""

@@ -1,0 +1,77 @@
+"""The data sets: one file each in this folder, named like its entry in config/datasets.yaml.
+
+A file of a data set has:
+- `read(raw)`: the arrays, from the folder of its raw files; their MD5s have been checked.
+- `understand(thing)`, where the raw files come in more than one form: those raw files that `thing`, a folder
+  or a file that some source gave, has, each with its content. Files it does not know are passed over. It need
+  not prove what it yields (the MD5s do), but must not trust what it reads. Left out, raw files are copied as they are.
+- `UNDERSTOOD`, with `understand`: what of the user's own files will do; a piece of a sentence.
+"""
+
+import importlib
+import pkgutil
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+from typing import IO
+
+import numpy as np
+
+from dpvision.errors import UserError
+
+Content = tuple[str, IO[bytes]]
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A data set: images uint8, examples x channels x height x width, C-contiguous; labels int64."""
+
+    train_images: np.ndarray
+    train_labels: np.ndarray
+    test_images: np.ndarray
+    test_labels: np.ndarray
+    class_names: list[str]
+
+
+def read(name: str, raw: Path) -> Arrays:
+    arrays: Arrays = module(name).read(raw)
+    return arrays
+
+
+def understand(name: str, thing: Path) -> Iterator[Content]:
+    contents: Iterator[Content] = getattr(module(name), "understand", files_of)(thing)
+    return contents
+
+
+def understood(name: str, raw_files: list[str]) -> str:
+    text: str = getattr(module(name), "UNDERSTOOD", ", ".join(raw_files))
+    return text
+
+
+def module(name: str) -> ModuleType:
+    """The file of a data set; only now is it imported, and what it needs."""
+    known = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    if name not in known:
+        raise UserError(
+            f"no data set is called '{name}'; there are: {', '.join(known)}. "
+            f"A new one is a file {name}.py in dpvision/data/datasets and an entry in config/datasets.yaml."
+        )
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def files_of(thing: Path) -> Iterator[Content]:
+    """A file itself, or those that lie in a folder."""
+    for path in sorted(thing.iterdir()) if thing.is_dir() else [thing]:
+        if path.is_file():
+            with open(path, "rb") as content:
+                yield path.name, content
+
+
+def members_of(archive: Path) -> Iterator[Content]:
+    """The regular files of a tar archive by their last name: its folders and links decide nothing here."""
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isfile() and (content := tar.extractfile(member)):
+                yield PurePosixPath(member.name).name, content

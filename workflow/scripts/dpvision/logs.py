@@ -1,0 +1,84 @@
+"""Where a job's words go: all of them into its log, a progress line and the last word to the terminal too."""
+
+import logging
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from dpvision.errors import UserError
+
+_terminal: TextIO = sys.stderr  # the job's own stderr, also after it has been sent to the log
+
+
+@contextmanager
+def job(log: str) -> Iterator[None]:
+    """Everything that is printed, warned or logged inside goes into the file `log`.
+
+    An error's traceback goes there as well; a UserError is a message and has none. The terminal is told in
+    one line and pointed to the log.
+    """
+    global _terminal
+    _terminal = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "w", buffering=1, encoding="utf-8") as file:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        # a terminal's encoding is not the log's
+        sys.stdout = sys.stderr = file
+        logging.basicConfig(stream=file, level=logging.INFO, format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", force=True)
+        logging.captureWarnings(True)
+        try:
+            yield
+        except UserError as error:
+            file.write(f"{error}\n")
+            _terminal.write(f"{error}\n")
+            raise SystemExit(1) from None
+        except Exception as error:
+            traceback.print_exc(file=file)
+            _terminal.write(f"{type(error).__name__}: {error} (the whole story: {log})\n")
+            raise SystemExit(1) from None
+
+
+class Progress:
+    """One line on a terminal, written over; nothing where there is no terminal. Lines of their own go to the log."""
+
+    EVERY = 0.2  # seconds
+
+    def __init__(self, title: str, total: int) -> None:
+        self.title, self.total = title, total
+        self.begun = time.monotonic()
+        self.first: int | None = None
+        self.shown = 0.0
+        self.on = _terminal.isatty()
+
+    def step(self, done: int, text: Callable[[], str]) -> None:
+        now = time.monotonic()
+        if self.first is None:
+            self.first = done - 1
+        if not self.on or (now - self.shown < self.EVERY and done < self.total):
+            return
+        self.shown = now
+        left = (now - self.begun) / (done - self.first) * (self.total - done)
+        _terminal.write(f"\r\x1b[K{self.title}  {done}/{self.total}  {text()}  {_clock(left)} to go")
+        _terminal.flush()
+
+    def line(self, text: str) -> None:
+        logging.getLogger(__name__).info(text)
+
+    def close(self) -> None:
+        if self.on:
+            _terminal.write("\r\x1b[K")
+            _terminal.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,12 @@
+"""Networks: one file a family, built from the `model` part of a spec."""
+
+from torch import nn
+
+from dpvision.models import resnet9
+
+FAMILIES = {"resnet9": resnet9.build}
+
+
+def build(model: dict, classes: int, channels: int) -> nn.Module:
+    """The network of a spec's `model` for images of so many channels, with PyTorch's default initialisation."""
+    return FAMILIES[model["family"]](model, classes, channels)

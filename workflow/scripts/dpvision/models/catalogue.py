@@ -1,0 +1,34 @@
+"""Every model by name, with what it costs."""
+
+from typing import Any
+
+import torch
+
+from dpvision.models import build
+from dpvision.models.count import multiply_adds, parameter_count
+
+PLAIN = {"family": "resnet9", "scale_norm": False, "norm": "group", "groups": 32, "order": "norm-activation", "width": 1.0}
+MODELS: dict[str, dict[str, Any]] = {
+    "resnet9": PLAIN,
+    "scaleresnet9": PLAIN | {"scale_norm": True},
+    "resnet9, width 1/8": PLAIN | {"width": 0.125},
+    "scaleresnet9, width 1/8": PLAIN | {"width": 0.125, "scale_norm": True},
+}
+
+
+def catalogue(classes: int, shape: list[int]) -> list[dict[str, Any]]:
+    rows = []
+    for name, model in MODELS.items():
+        with torch.device("meta"):
+            network = build(model, classes, shape[0])
+        counts = {"parameters": parameter_count(network), "multiply_adds": multiply_adds(network, shape)}
+        rows.append({"model": name, **counts, "classes": classes, "shape": shape})
+    return rows
+
+
+def listing(rows: list[dict[str, Any]], classes: int, shape: list[int]) -> str:
+    width = max(len(row["model"]) for row in rows)
+    lines = [f"{classes} classes, images of {' x '.join(map(str, shape))}; multiply-adds of one image's forward pass", ""]
+    lines += [f"{'model':{width}}  {'parameters':>12}  {'multiply-adds':>15}"]
+    lines += [f"{row['model']:{width}}  {row['parameters']:>12,}  {row['multiply_adds']:>15,}" for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""Specs: complete, canonical descriptions of one piece of work each, and the names of their folders.
+
+A spec is a plain JSON value and holds what decides the result, nothing else: no labels, no resources, no
+paths. The digest in its name makes the name change with it, so nothing stale can be taken for fresh.
+"""
+
+from typing import Any
+
+from dpvision.files import digest
+from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Recipe, ResNet9, Search
+
+Spec = dict[str, Any]
+
+# What a run leaves in its folder, one format each (written by training/record.py).
+RECORD = ("spec.json", "metrics.json", "history.csv", "ledger.json", "weights.safetensors", "provenance.json")
+
+
+def data_spec(name: str, dataset: Dataset) -> Spec:
+    """Prepare a data set."""
+    kept = dataset.model_dump(include={"files", "classes", "shape", "train", "test"})
+    return {"kind": "data", "name": name, **kept}
+
+
+def run_spec(data: Spec, dataset: Dataset, model: ResNet9, recipe: Recipe, cells: Cells, epsilon: float | None) -> Spec:
+    """Train once; the seed is still to be named (`seeded`)."""
+    split = dataset.model_dump(include={"validation", "split_seed", "mean", "std"})
+    budget = None if epsilon is None else {"epsilon": epsilon, "delta": cells.delta, "accountant": "rdp"}
+    return {
+        "kind": "run",
+        "data": {**data, **split, "prepared": data_name(data)},
+        "model": {**model.model_dump(exclude={"label"}), "slug": model.slug()},
+        "recipe": recipe.model_dump(),
+        "budget": budget,
+    }
+
+
+def seeded(run: Spec, seed: int) -> Spec:
+    return {**run, "seed": seed}
+
+
+def study_spec(run: Spec, search: Search) -> Spec:
+    """Search: `run` is trained with other values at the keys of the space, its seed the search's."""
+    kept = search.model_dump(exclude={"epsilon"})
+    return {"kind": "study", "run": with_values(seeded(run, search.seed), dict.fromkeys(search.space)), **kept}
+
+
+def hessian_spec(run_name: str, hessian: Hessian) -> Spec:
+    return {"kind": "hessian", "run": run_name, **hessian.model_dump()}
+
+
+def activations_spec(run_name: str, activations: Activations) -> Spec:
+    return {"kind": "activations", "run": run_name, **activations.model_dump()}
+
+
+def data_name(spec: Spec) -> str:
+    return f"{spec['name']}-{digest(spec)}"
+
+
+def run_name(spec: Spec) -> str:
+    return f"{_slug(spec)}-seed{spec['seed']}-{digest(spec)}"
+
+
+def study_name(spec: Spec) -> str:
+    varied = "-".join(key.rsplit(".", 1)[-1] for key in sorted(spec["space"]))
+    return f"{_slug(spec['run'])}-{varied}-{digest(spec)}"
+
+
+def analysis_name(spec: Spec) -> str:
+    """Of a Hessian or of activations: the run's name and one more digest."""
+    return f"{spec['run']}-{digest(spec)}"
+
+
+def _slug(run: Spec) -> str:
+    level = "nonprivate" if run["budget"] is None else f"eps{run['budget']['epsilon']:g}"
+    return f"{run['data']['name']}-{run['model']['slug']}-{level}"
+
+
+def with_values(run: Spec, values: dict[str, Any]) -> Spec:
+    """A run with other values at dotted keys: a search's trial."""
+    for key, value in values.items():
+        part, name = key.split(".", 1)
+        run = {**run, part: {**run[part], name: value}}
+    return run
+
+
+def searched_keys(run: Spec) -> dict[str, str]:
+    """The dotted keys whose value a study finds, and the study's name."""
+    return {
+        f"{part}.{name}": value["study"]
+        for part in ("model", "recipe")
+        for name, value in run[part].items()
+        if isinstance(value, dict) and "study" in value
+    }
+
+
+def training_count(run: Spec) -> int:
+    """N: the training examples without those held out."""
+    return run["data"]["train"] - run["data"]["validation"]
+
+
+def sampling_rate(run: Spec) -> float:
+    """q = expected batch / N, exactly: the accountant's q is the sampler's q."""
+    return run["recipe"]["batch"] / training_count(run)
+
+
+def step_count(run: Spec) -> int:
+    """floor(epochs * N / batch), in whole numbers."""
+    return run["recipe"]["epochs"] * training_count(run) // run["recipe"]["batch"]
+
+
+def epoch_ends(run: Spec) -> list[int]:
+    """The steps after which an epoch is over; a recipe's last epoch ends with its last step."""
+    return [epoch * training_count(run) // run["recipe"]["batch"] for epoch in range(1, run["recipe"]["epochs"] + 1)]

@@ -1,0 +1,59 @@
+"""What a training spent, what it rests on, and what was not accounted for."""
+
+from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
+
+NEIGHBOURS = "add or remove one training example"
+SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
+NOISE = "Gaussian of standard deviation sigma * C on the sum of clipped gradients, once a step"
+REPEATABLE = (
+    "the noise comes from a generator that the run's seed starts, so that the run can be repeated: "
+    "a research result, not a release under differential privacy"
+)
+NOT_ACCOUNTED = [
+    "validation examples: their loss steers the learning rate and their accuracy picks the best epoch, both without noise",
+    "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
+    "the number of examples, the image normalisation and the test split: taken as public",
+]
+
+
+def ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, searches: list[dict]) -> dict:
+    """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
+    delta = budget["delta"]
+    return {
+        "private": True,
+        "epsilon": {"target": budget["epsilon"], "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)},
+        "delta": delta,
+        "accountant": budget["accountant"],
+        "neighbours": NEIGHBOURS,
+        "sampling": SAMPLING,
+        "noise": NOISE,
+        "examples": count,
+        "sampling_rate": mechanism.q,
+        "noise_multiplier": mechanism.sigma,
+        "clip": clip,
+        "steps": {"planned": planned, "made": mechanism.steps},
+        "searches": [_search(mechanism, delta, search) for search in searches],
+        "not_accounted": NOT_ACCOUNTED + ["the choice made by the search: see searches"] * bool(searches),
+        "repeatable": REPEATABLE,
+    }
+
+
+def no_ledger() -> dict:
+    return {"private": False, "epsilon": None}
+
+
+def _search(run: Mechanism, delta: float, search: dict) -> dict:
+    """What choosing by a search would cost, two ways; `search` is the `privacy` part of its best.json."""
+    trial = Mechanism(search["sampling_rate"], search["noise_multiplier"], search["steps"]).rdp()
+    trials = search["trials"]
+    return {
+        "study": search["study"],
+        "trials": trials,
+        "epsilon_all_composed": epsilon_of(trials * trial + run.rdp(), delta),
+        "epsilon_if_random": selection_epsilon(trial, trials, delta),
+        "meaning": (
+            "epsilon_all_composed: all trials and this run as one adaptive composition, which holds for this search; "
+            "epsilon_if_random: the best of a geometric number of trials with this mean at the search's own level "
+            "(Papernot and Steinke 2022), which would hold had each trial drawn its values at random"
+        ),
+    }

@@ -1,0 +1,175 @@
+"""Tables: one frame each, written as CSV, Markdown and LaTeX.
+
+A row is a cell and a metric. `ours` is the artifact's statistic over the seeds; each seed's own value stands
+beside it. A row that only the paper has says that it was not run.
+"""
+
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpvision.files import read_json, replacing, write_text
+from dpvision.plan.specs import Spec
+
+Values = dict[str, float | None]  # by seed
+
+STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": statistics.median, "best": max}
+
+# Metric of the Hessian table: key of hessian.json, the paper's metric that it may be, and what it is.
+CURVATURE = {
+    "largest eigenvalue": ("lambda_max_power", "largest_eigenvalue", "power iteration"),
+    "trace": ("trace", "trace", "Hutchinson, stopped as in the paper"),
+    "trace, all samples": ("trace_full", "trace", "Hutchinson, never stopped"),
+    "negative eigenvalues": ("ritz_negative", "negative_eigenvalues", "negative Ritz values of Lanczos"),
+    "negative share": ("ritz_negative_share", None, "of all Ritz values"),
+    "condition: largest to smallest": ("condition_largest_to_smallest_magnitude", "condition_number", "magnitudes"),
+    "condition: smallest positive to largest": ("condition_smallest_positive_to_largest", "condition_number", ""),
+    "condition: most negative to largest": ("condition_most_negative_to_largest", "condition_number", ""),
+}
+
+NOTES = {
+    "accuracy": (
+        "Per cent of the test examples, at the last step; the learning rate and nothing else was steered by held-out "
+        "training examples. ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours differing in one "
+        "example; not counted: the search over groups and the validation examples (ledger.json of each run). "
+        "n: trainings, one a seed."
+    ),
+    "hessian": (
+        "Of the mean cross-entropy over training examples at the weights of the last step. The paper says neither for "
+        "which data, ε and weights its numbers are, nor what its condition number is: three readings are given."
+    ),
+}
+
+
+def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]], csv: Path) -> None:
+    frame = {"accuracy": accuracy_frame, "hessian": hessian_frame}[spec["kind"]](spec, inputs)
+    with replacing(csv) as beside:
+        frame.to_csv(beside, index=False)
+    shown = shown_frame(frame, labels)
+    scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
+    caption = f"{labels['title']}. {labels['paper']}.{scale}"
+    note = NOTES[spec["kind"]]
+    write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
+    write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
+
+
+def accuracy_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
+    """One row a cell and accuracy, in per cent; beside it the privacy spent by the training that spent most."""
+    metrics, ledgers = _by_folder(inputs["metrics"]), _by_folder(inputs["ledgers"])
+    rows = []
+    for cell in spec["cells"]:
+        spent = [ledgers[run]["epsilon"] or {} for run in cell["runs"].values()]
+        privacy = {f"epsilon_{a}": max((e[a] for e in spent if a in e), default=None) for a in ("rdp", "prv")}
+        printed = [row["metric"] for row in spec["published"] if row["dataset"] == cell["dataset"]]
+        for metric in dict.fromkeys(printed or ["top1"]):
+            test = {seed: metrics[run]["last_step"]["test"][metric] for seed, run in cell["runs"].items()}
+            values = {seed: 100 * share for seed, share in test.items()}
+            rows.append(_row(spec, cell, metric, values, published=metric) | privacy)
+    return _frame(spec, rows)
+
+
+def hessian_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
+    """One row a cell and number."""
+    hessians = _by_folder(inputs["hessians"])
+    rows = []
+    for cell in spec["cells"]:
+        for metric, (key, published, _) in CURVATURE.items():
+            values = {seed: hessians[spec["analyses"][run]][key] for seed, run in cell["runs"].items()}
+            rows.append(_row(spec, cell, metric, values, published))
+    return _frame(spec, rows)
+
+
+def _by_folder(files: list[str]) -> dict[str, Any]:
+    return {Path(file).parent.name: read_json(file) for file in files}
+
+
+def _row(spec: Spec, cell: dict, metric: str, values: Values, published: str | None) -> dict[str, Any]:
+    there = [value for value in values.values() if value is not None]
+    ours = STATISTICS[spec["statistic"]](there) if there else None
+    key = (cell["dataset"], cell["model"], cell["epsilon"], published)
+    printed = [row["value"] for row in spec["published"] if _key(row) == key]
+    theirs = printed[0] if printed else None
+    return {
+        **{name: cell[name] for name in ("dataset", "model", "epsilon", "delta")},
+        "metric": metric,
+        "statistic": spec["statistic"],
+        "n": len(there),
+        "ours": ours,
+        **{f"seed_{seed}": value for seed, value in values.items()},
+        "published": theirs,
+        "difference": None if ours is None or theirs is None else ours - theirs,
+        "state": "run" if there else "no finite value",
+        "_key": key,
+    }
+
+
+def _key(row: dict) -> tuple:
+    return row["dataset"], row["model"], row["epsilon"], row["metric"]
+
+
+def _frame(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Our rows, then those that only the paper has."""
+    ours = {row.pop("_key") for row in rows}
+    for row in spec["published"]:
+        if _key(row) not in ours:
+            names = ("dataset", "model", "epsilon", "metric", "statistic")
+            rows.append({name: row[name] for name in names} | {"n": 0, "published": row["value"], "state": "not run"})
+    return pd.DataFrame(rows)
+
+
+def shown_frame(frame: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+    """The frame as people read it: names instead of keys, rounded numbers, a dash for what is not there."""
+    columns = {
+        "dataset": "data set",
+        "model": "model",
+        "epsilon": "ε",
+        "epsilon_rdp": "ε (RDP)",
+        "epsilon_prv": "ε (PRV)",
+        "metric": "metric",
+        "statistic": "statistic",
+        "ours": "ours",
+        **{name: name.replace("_", " ") for name in frame.columns if name.startswith("seed_")},
+        "n": "n",
+        "published": "published",
+        "difference": "difference",
+    }
+    shown = frame.assign(
+        model=frame["model"].map(lambda name: labels.get(name, name)),
+        ours=[number(ours) if state == "run" else state for ours, state in zip(frame["ours"], frame["state"], strict=True)],
+        difference=[number(value, "+") for value in frame["difference"]],
+    )
+    for name in ("epsilon", "epsilon_rdp", "epsilon_prv", "published", *(c for c in frame.columns if c.startswith("seed_"))):
+        if name in shown:
+            shown[name] = [f"{v:.3f}" if name.startswith("epsilon_") and pd.notna(v) else number(v) for v in frame[name]]
+    return shown[[name for name in columns if name in shown]].rename(columns=columns)
+
+
+def number(value: float | None, sign: str = "") -> str:
+    """Four digits that count, the shortest way; a dash for nothing."""
+    if value is None or pd.isna(value):
+        return "–"
+    text = f"{value:{sign}.4g}"
+    return f"{value:{sign},.0f}".replace(",", " ") if "e+" in text and abs(value) < 1e9 else text
+
+
+def markdown(shown: pd.DataFrame) -> str:
+    rows = [list(shown.columns), ["---"] * len(shown.columns), *shown.astype(str).values.tolist()]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def latex(shown: pd.DataFrame, caption: str, note: str, name: str) -> str:
+    """A booktabs table. ε and the dash as LaTeX has them."""
+    rows = [" & ".join(map(_tex, row)) + r" \\" for row in [list(shown.columns), *shown.astype(str).values.tolist()]]
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(caption)}}}", rf"\label{{tab:{name}}}"]
+    lines += [rf"\begin{{tabular}}{{{'l' * len(shown.columns)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\par\smallskip\footnotesize {_tex(note)}", r"\end{table}"]
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+
+
+def _tex(text: str) -> str:
+    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("ε", r"$\varepsilon$"), ("–", "--")):
+        text = text.replace(plain, escaped)
+    return text

@@ -1,0 +1,189 @@
+"""One study, worked on by any number of processes, and what comes out of it.
+
+The journal is an append-only file that all workers read and write. A trial belongs to the process that asked
+for it and that holds the trial's lock file; when that process dies, whoever asks next marks the trial as
+failed, which frees its values. Failed trials do not count.
+"""
+
+import logging
+import math
+import random
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import CategoricalDistribution
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+
+from dpvision.data.prepared import load
+from dpvision.errors import UserError
+from dpvision.files import canonical_json, write_csv, write_json
+from dpvision.locks import held, is_held
+from dpvision.logs import Progress
+from dpvision.plan import specs
+from dpvision.privacy.accounting import calibrate
+from dpvision.provenance import Origin
+from dpvision.training.fit import Training
+from dpvision.training.randomness import stream_seed
+from dpvision.training.run import data_part, device
+
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+TAKEN = (*FINISHED, TrialState.RUNNING)
+PAUSE = 1.0  # seconds between two looks at a study whose last trials are with others
+
+log = logging.getLogger(__name__)
+
+
+class Sampler(optuna.samplers.TPESampler):
+    """TPE that does not propose what has been tried: a training repeated with one seed has the same outcome."""
+
+    def __init__(self, space: dict[str, list], seed: int) -> None:
+        super().__init__(seed=seed, multivariate=False)
+        self.random = random.Random(seed)
+        self.sizes = {key: len(choices) for key, choices in space.items()}
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        proposed = super().sample_independent(study, trial, param_name, param_distribution)
+        tried = [t.params for t in study.get_trials(deepcopy=False, states=TAKEN) if t.number != trial.number]
+        keys = list(self.sizes)
+        left = math.prod(self.sizes[key] for key in keys[keys.index(param_name) + 1 :])  # combinations below each choice
+
+        def open_to(choice: Any) -> bool:
+            so_far = {**trial.params, param_name: choice}
+            return sum(so_far.items() <= params.items() for params in tried) < left
+
+        if open_to(proposed):
+            return proposed
+        choices = [choice for choice in param_distribution.choices if open_to(choice)]
+        return self.random.choice(choices)
+
+
+class Study:
+    def __init__(self, spec: specs.Spec, folder: Path) -> None:
+        self.spec, self.folder = spec, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        with self._alone():
+            self.optuna = optuna.create_study(
+                storage=JournalStorage(JournalFileBackend(str(folder / "journal.log"))),
+                study_name=specs.study_name(spec),
+                direction="maximize",
+                load_if_exists=True,
+                pruner=optuna.pruners.ThresholdPruner(lower=spec["prune_below"], n_warmup_steps=spec["prune_after"]),
+            )
+
+    def _alone(self) -> Any:
+        """Who asks for a trial does so alone, so that two workers never take the same values."""
+        return held(self.folder / "asking.lock")
+
+    def trials(self, *states: TrialState) -> list[FrozenTrial]:
+        return self.optuna.get_trials(deepcopy=False, states=states)
+
+    def complete(self) -> bool:
+        return len(self.trials(*FINISHED)) >= self.spec["trials"]
+
+    @contextmanager
+    def next_trial(self) -> Iterator[optuna.Trial | None]:
+        """A trial of our own while inside; none while those that are missing are all with living workers."""
+        with ExitStack() as mine:
+            with self._alone():
+                for trial in self.trials(TrialState.RUNNING):
+                    if not is_held(self._lock(trial.number)):
+                        log.info("trial %d was left behind by its worker: not counted", trial.number)
+                        self.optuna.tell(trial.number, state=TrialState.FAIL)
+                asked = None
+                if len(self.trials(*TAKEN)) < self.spec["trials"]:
+                    asked = self._ask()
+                    mine.enter_context(held(self._lock(asked.number)))
+            yield asked
+
+    def _ask(self) -> optuna.Trial:
+        number = len(self.optuna.get_trials(deepcopy=False))
+        seed = stream_seed(self.spec["seed"], f"trial {number}") % 2**32
+        self.optuna.sampler = Sampler(self.spec["space"], seed)
+        return self.optuna.ask({key: CategoricalDistribution(choices) for key, choices in self.spec["space"].items()})
+
+    def _lock(self, number: int) -> Path:
+        return self.folder / "trials" / f"{number}.lock"
+
+
+def work(spec: specs.Spec, data: Path, folder: Path, done: Path, physical_batch: int) -> None:
+    """Train trials until the study has all of them; `done` says which were ours."""
+    prepared = load(data, data_part(spec["run"]))
+    study = Study(spec, folder)
+    ours = []
+    while not study.complete():
+        with study.next_trial() as trial:
+            if trial is None:
+                time.sleep(PAUSE)
+                continue
+            run = specs.with_values(spec["run"], trial.params)
+            log.info("trial %d: %s", trial.number, canonical_json(trial.params))
+            try:
+                value = _train(trial, Training(run, prepared, physical_batch, device()))
+            except optuna.TrialPruned:
+                study.optuna.tell(trial, state=TrialState.PRUNED)
+            else:
+                study.optuna.tell(trial, value)
+            ours.append(trial.number)
+    write_json(done, {"trials": ours})
+
+
+def _train(trial: optuna.Trial, training: Training) -> float:
+    """Validation accuracy after the last step; given up where the pruner says so."""
+    progress = Progress(f"trial {trial.number} {canonical_json(trial.params)}", training.planned)
+
+    def after_epoch(training: Training) -> None:
+        row = training.history[-1]
+        trial.report(row["validation_top1"], row["epoch"])
+        progress.line(f"trial {trial.number}  epoch {row['epoch']}  validation top-1 {row['validation_top1']:.2%}")
+        if trial.should_prune():
+            raise optuna.TrialPruned
+
+    training.run(lambda training: progress.step(training.made, str), after_epoch)
+    progress.close()
+    return training.history[-1]["validation_top1"]
+
+
+def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: Path) -> None:
+    """best.json, the same whatever the order in which the workers came to it; trials.csv; provenance."""
+    origin = Origin("dpvision.search.study")
+    study = Study(spec, folder)
+    finished = study.trials(*FINISHED)
+    complete = [trial for trial in finished if trial.state == TrialState.COMPLETE]
+    if not complete:
+        raise UserError(
+            f"every trial of {folder.name} was given up below prune_below = {spec['prune_below']}: "
+            "lower it, or raise prune_after, in the search's configuration"
+        )
+    winner = min(complete, key=lambda trial: (-trial.values[0], canonical_json(trial.params)))
+    found = {"study": specs.study_name(spec), "values": winner.params, "validation_top1": winner.value}
+    write_json(
+        best,
+        found | {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": _privacy(spec, len(finished))},
+    )
+    write_csv(table, _rows(spec, study.optuna.get_trials(deepcopy=False)))
+    write_json(made_by, origin.provenance(spec))
+
+
+def _privacy(spec: specs.Spec, trials: int) -> dict[str, Any] | None:
+    """What a ledger needs to say what the search would cost."""
+    run = spec["run"]
+    q, steps = specs.sampling_rate(run), specs.step_count(run)
+    sigma = calibrate(run["budget"]["epsilon"], run["budget"]["delta"], q, steps)
+    return {"trials": trials, "sampling_rate": q, "noise_multiplier": sigma, "steps": steps}
+
+
+def _rows(spec: specs.Spec, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
+    rows = []
+    for trial in trials:
+        last = trial.last_step or 0
+        row = {"trial": trial.number, "state": trial.state.name.lower(), "validation_top1": trial.intermediate_values.get(last)}
+        row |= {"epochs": last, "seconds": round(trial.duration.total_seconds(), 1) if trial.duration else None}
+        rows.append(row | {key: trial.params.get(key) for key in spec["space"]})
+    return rows

@@ -1,0 +1,21 @@
+"""Images and labels on the device, once, as bytes; a batch becomes numbers when it is asked for."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Examples:
+    def __init__(self, images: np.ndarray, labels: np.ndarray, mean: list[float], std: list[float], device: torch.device):
+        self.images = torch.as_tensor(np.array(images)).to(device)
+        self.labels = torch.as_tensor(np.array(labels)).to(device)
+        self.mean = torch.tensor(mean, device=device).view(-1, 1, 1)
+        self.std = torch.tensor(std, device=device).view(-1, 1, 1)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, indices: Tensor | slice) -> tuple[Tensor, Tensor]:
+        if isinstance(indices, Tensor):
+            indices = indices.to(self.images.device)
+        return (self.images[indices].float() / 255 - self.mean) / self.std, self.labels[indices]

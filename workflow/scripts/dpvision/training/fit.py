@@ -1,0 +1,160 @@
+"""A training from its first step to its last: the loop, its history, and its whole state at any step."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dpvision.data.prepared import Prepared, split
+from dpvision.data.sampling import PoissonSampler
+from dpvision.models import build
+from dpvision.plan import specs
+from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.training.evaluate import evaluate
+from dpvision.training.examples import Examples
+from dpvision.training.randomness import stream, stream_seed
+from dpvision.training.step import Step
+
+QUANTILES = (0.1, 0.5, 0.9)
+Tick = Callable[["Training"], None]
+
+
+class Training:
+    """One run. `spec` is complete: nothing in it is left to a search."""
+
+    def __init__(self, spec: specs.Spec, data: Prepared, physical_batch: int, device: torch.device) -> None:
+        recipe, budget, seed = spec["recipe"], spec["budget"], spec["seed"]
+        self.spec, self.physical_batch, self.device = spec, physical_batch, device
+        self.ends = specs.epoch_ends(spec)
+        self.planned = specs.step_count(spec)
+        self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
+        self.sigma = None
+        if budget:
+            self.sigma = calibrate(budget["epsilon"], budget["delta"], self.q, self.planned)
+
+        train, held_out = split(spec["data"]["train"], spec["data"]["validation"], spec["data"]["split_seed"])
+        constants = (spec["data"]["mean"], spec["data"]["std"], device)
+        self.train = Examples(data.train_images[train], data.train_labels[train], *constants)
+        self.validation = Examples(data.train_images[held_out], data.train_labels[held_out], *constants)
+        self.test = Examples(data.test_images, data.test_labels, *constants)
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(stream_seed(seed, "weights"))
+            self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
+        self.optimizer = torch.optim.NAdam(self.network.parameters(), lr=recipe["optimizer"]["learning_rate"])
+        self.schedule = _schedule(recipe["schedule"], self.optimizer)
+        self.sampling = stream(seed, "sampling")
+        self.noise = stream(seed, "noise", device)
+        sampler = PoissonSampler(self.count, self.q, self.sampling)
+        self.step = Step(
+            self.network,
+            self.optimizer,
+            self.train,
+            sampler,
+            recipe["batch"],
+            physical_batch,
+            recipe["clip"],
+            self.sigma,
+            self.noise,
+        )
+        self.made = 0
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}
+        self._losses: list[torch.Tensor] = []
+        self._norms: list[torch.Tensor] = []
+        self._seconds = 0.0
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What has been spent so far, as the accountant sees it."""
+        return None if self.sigma is None else Mechanism(self.q, self.sigma, self.made)
+
+    @property
+    def epsilon(self) -> float | None:
+        return None if self.mechanism is None else self.mechanism.epsilon(self.spec["budget"]["delta"])
+
+    def run(self, after_step: Tick = lambda _: None, after_epoch: Tick = lambda _: None) -> None:
+        """On from wherever it is to the last step."""
+        while self.made < self.planned:
+            begun = time.perf_counter()
+            seen = self.step()
+            self.made += 1
+            self._losses.append(seen.losses)
+            self._norms.append(seen.norms)
+            epoch_over = self.made == self.ends[len(self.history)]
+            if epoch_over:
+                self._end_epoch()
+            self._seconds += time.perf_counter() - begun
+            if epoch_over:
+                self.history[-1]["seconds"] = round(self._seconds, 3)
+                self._seconds = 0.0
+                after_epoch(self)
+            after_step(self)
+
+    def _end_epoch(self) -> None:
+        losses, norms = torch.cat(self._losses).cpu(), torch.cat(self._norms).cpu()
+        self._losses, self._norms = [], []
+        row: dict[str, Any] = {
+            "epoch": len(self.history) + 1,
+            "step": self.made,
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "epsilon": self.epsilon,
+            "train_loss": losses.mean().item() if len(losses) else None,
+        }
+        row |= _clipping(norms, self.spec["recipe"]["clip"])
+        for name, examples in (("validation", self.validation), ("test", self.test)):
+            row |= {f"{name}_{key}": value for key, value in self.evaluate(examples).items()}
+        self.history.append(row)
+        if row["validation_top1"] > self.best["top1"]:
+            weights = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
+            self.best = {"epoch": row["epoch"], "top1": row["validation_top1"], "weights": weights}
+        if isinstance(self.schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            self.schedule.step(row["validation_loss"])
+
+    def evaluate(self, examples: Examples) -> dict[str, float]:
+        return evaluate(self.network, examples, self.physical_batch)
+
+    def state(self) -> dict[str, Any]:
+        """All that the steps to come depend on, and all that was seen so far."""
+        return {
+            "made": self.made,
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict() if self.schedule else None,
+            "sampling": self.sampling.get_state(),
+            "noise": self.noise.get_state(),
+            "history": self.history,
+            "best": self.best,
+            "losses": [t.cpu() for t in self._losses],
+            "norms": [t.cpu() for t in self._norms],
+            "seconds": self._seconds,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.made = state["made"]
+        self.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.schedule:
+            self.schedule.load_state_dict(state["schedule"])
+        self.sampling.set_state(state["sampling"])
+        self.noise.set_state(state["noise"])
+        self.history, self.best = state["history"], state["best"]
+        self._losses = [t.to(self.device) for t in state["losses"]]
+        self._norms = [t.to(self.device) for t in state["norms"]]
+        self._seconds = state["seconds"]
+
+
+def _schedule(schedule: dict, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.ReduceLROnPlateau | None:
+    if schedule["name"] == "constant":
+        return None
+    return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=schedule["factor"], patience=schedule["patience"])
+
+
+def _clipping(norms: torch.Tensor, clip: float) -> dict[str, float | None]:
+    """The share of examples that were clipped, and quantiles of the norms before clipping."""
+    names = [f"norm_q{round(100 * q)}" for q in QUANTILES]
+    if not len(norms):
+        return dict.fromkeys(["clipped", *names])
+    values = norms.double().quantile(torch.tensor(QUANTILES, dtype=torch.float64)).tolist()
+    return {"clipped": (norms > clip).double().mean().item(), **dict(zip(names, values, strict=True))}

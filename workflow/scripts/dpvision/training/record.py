@@ -1,0 +1,70 @@
+"""What a run leaves in its folder: small text files that a person can read, and the weights.
+
+    spec.json            what was asked for, the outcome of searches filled in
+    metrics.json         accuracy and loss on train, validation and test: at the last step, and at the best epoch
+    history.csv          one line an epoch
+    ledger.json          the privacy spent, and what it rests on
+    weights.safetensors  at the last step
+    provenance.json      what made it: code, versions, machine, time, memory
+
+Everything but times and memory is the same whenever the same machine runs the same spec.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from dpvision.files import replacing, write_csv, write_json
+from dpvision.models import build
+from dpvision.privacy.ledger import ledger, no_ledger
+from dpvision.training.fit import Training
+
+
+def metrics(training: Training) -> dict[str, Any]:
+    """At the last step, and with the weights of the epoch that the validation examples found best."""
+    sets = {"train": training.train, "validation": training.validation, "test": training.test}
+    last = {name: training.evaluate(examples) for name, examples in sets.items()}
+    weights = {name: tensor.detach().clone() for name, tensor in training.network.state_dict().items()}
+    training.network.load_state_dict(training.best["weights"])
+    best = {name: training.evaluate(examples) for name, examples in sets.items()}
+    training.network.load_state_dict(weights)
+    return {
+        "last_step": {"step": training.made, **last},
+        "best_epoch": {"epoch": training.best["epoch"], "chosen_by": "validation top1", **best},
+    }
+
+
+def privacy(training: Training, searches: list[dict]) -> dict[str, Any]:
+    if training.mechanism is None:
+        return no_ledger()
+    spec = training.spec
+    return ledger(training.mechanism, training.planned, spec["recipe"]["clip"], spec["budget"], training.count, searches)
+
+
+def write_record(folder: Path, training: Training, searches: list[dict], provenance: dict[str, Any]) -> None:
+    write_json(folder / "spec.json", training.spec)
+    write_json(folder / "metrics.json", finite(metrics(training)))
+    write_csv(folder / "history.csv", training.history)
+    write_json(folder / "ledger.json", finite(privacy(training, searches)))
+    with replacing(folder / "weights.safetensors") as beside:
+        save_file({name: tensor.contiguous().cpu() for name, tensor in training.network.state_dict().items()}, beside)
+    write_json(folder / "provenance.json", provenance)
+
+
+def finite(value: Any) -> Any:
+    """JSON knows no NaN and no infinity: a training that diverged says null."""
+    if isinstance(value, dict):
+        return {key: finite(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [finite(below) for below in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_network(folder: Path, spec: dict[str, Any]) -> nn.Module:
+    """The trained network of a record, in evaluation mode."""
+    network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0])
+    network.load_state_dict(load_file(folder / "weights.safetensors"))
+    return network.eval()

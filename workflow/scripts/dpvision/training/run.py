@@ -1,0 +1,119 @@
+"""A run as a job: start or go on, checkpoint, leave when told to, write the record."""
+
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dpvision.data.prepared import load
+from dpvision.errors import UserError
+from dpvision.files import digest, read_json
+from dpvision.logs import Progress
+from dpvision.plan import specs
+from dpvision.provenance import Origin
+from dpvision.training.checkpoint import Checkpoint
+from dpvision.training.fit import Training
+from dpvision.training.record import write_record
+
+log = logging.getLogger(__name__)
+
+
+def train(spec: specs.Spec, data: Path, studies: list[Path], record: Path, checkpoint: Path, physical_batch: int) -> None:
+    """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names."""
+    origin = Origin("dpvision.training.run")
+    found = {best["study"]: best for best in map(read_json, studies)}
+    spec = with_findings(spec, found)
+    place = Checkpoint(checkpoint)
+    with place.owned():
+        training = Training(spec, load(data, data_part(spec)), physical_batch, device())
+        sessions = _resume(training, place)
+        with _told_to_leave() as told:
+            progress = Progress(record.name, training.planned)
+
+            def after_step(training: Training) -> None:
+                if told or place.due():
+                    place.save(
+                        {**training.state(), "spec_digest": digest(spec), "sessions": [*sessions, _session(origin, training)]}
+                    )
+                if told:
+                    raise UserError(
+                        f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
+                        f"{place.file}, the same command goes on from there"
+                    )
+                progress.step(training.made, lambda: _line(training))
+
+            training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
+            progress.close()
+        searches = [{"study": study, **best["privacy"]} for study, best in found.items() if best["privacy"]]
+        made_by = origin.provenance(spec, sessions=[*sessions, _session(origin, training)])
+        write_record(record, training, searches, made_by)
+        place.remove()
+
+
+def device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def use_threads(threads: int) -> None:
+    """As many as the job was given; the sums of a training depend on it in their last bits."""
+    torch.set_num_threads(threads)
+
+
+def data_part(spec: specs.Spec) -> specs.Spec:
+    """The spec of the prepared data inside a run's."""
+    return {key: spec["data"][key] for key in ("kind", "name", "files", "classes", "shape", "train", "test")}
+
+
+def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
+    """The spec with what the searches found in place of their names, which stay beside."""
+    keys = specs.searched_keys(spec)
+    values = {key: found[study]["values"][key] for key, study in keys.items()}
+    return {**specs.with_values(spec, values), "found_by": keys} if keys else spec
+
+
+def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
+    state = place.load(digest(training.spec))
+    if state is None:
+        return []
+    training.restore(state)
+    log.info("goes on from step %d of %d", training.made, training.planned)
+    return state["sessions"]
+
+
+def _session(origin: Origin, training: Training) -> dict[str, Any]:
+    """One of the processes that made a run; a run that was never interrupted has one."""
+    return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, "code": origin.code}
+
+
+@contextmanager
+def _told_to_leave() -> Iterator[list[str]]:
+    """Filled by SIGTERM and SIGINT, which here ask for a checkpoint and an end, at the next step."""
+    told: list[str] = []
+    before = {
+        s: signal.signal(s, lambda number, _: told.append(signal.Signals(number).name)) for s in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _line(training: Training) -> str:
+    last = training.history[-1] if training.history else None
+    level = "" if training.epsilon is None else f"ε {training.epsilon:.2f}  "
+    return level + (f"validation {last['validation_top1']:.1%}  test {last['test_top1']:.1%}" if last else "")
+
+
+def _epoch_line(training: Training) -> str:
+    row = training.history[-1]
+    private = "" if row["epsilon"] is None else f"  ε {row['epsilon']:.3f}  clipped {row['clipped'] or 0:.0%}"
+    return (
+        f"epoch {row['epoch']}/{len(training.ends)}  step {row['step']}  lr {row['learning_rate']:.3g}"
+        f"  validation loss {row['validation_loss']:.4f} top-1 {row['validation_top1']:.2%}"
+        f"  test top-1 {row['test_top1']:.2%}{private}  {row['seconds']:.1f} s"
+    )

@@ -1,0 +1,14 @@
+"""One of the figures."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpvision import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with logs.job(snakemake.log[0]):
+    from dpvision.reporting.figures import write_figure
+
+    write_figure(snakemake.params.spec, snakemake.params.labels, dict(snakemake.input.items()), Path(snakemake.output.csv))

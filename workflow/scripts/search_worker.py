@@ -1,0 +1,23 @@
+"""Train trials of a study until it has all of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpvision import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with logs.job(snakemake.log[0]):
+    from dpvision.search.study import work
+    from dpvision.training.run import use_threads
+
+    use_threads(snakemake.threads)
+    done = Path(snakemake.output.done)
+    work(
+        snakemake.params.spec,
+        Path(snakemake.input.dataset).parent,
+        done.parents[1],
+        done,
+        snakemake.resources.physical_batch,
+    )

@@ -1,0 +1,14 @@
+"""One of the tables."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpvision import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with logs.job(snakemake.log[0]):
+    from dpvision.reporting.tables import write_table
+
+    write_table(snakemake.params.spec, snakemake.params.labels, dict(snakemake.input.items()), Path(snakemake.output.csv))

@@ -1,0 +1,22 @@
+"""Train once with one seed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpvision import logs
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with logs.job(snakemake.log[0]):
+    from dpvision.training.run import train, use_threads
+
+    use_threads(snakemake.threads)
+    train(
+        snakemake.params.spec,
+        Path(snakemake.input.dataset).parent,
+        [Path(best) for best in snakemake.input.studies],
+        Path(snakemake.output.spec).parent,
+        Path(snakemake.params.checkpoint),
+        snakemake.resources.physical_batch,
+    )
