@@ -35,6 +35,7 @@ rule prepare:
             f"{plan.DATA}/prepared/{{data}}/{split}_{what}.npy" for split in ("train", "test") for what in ("images", "labels")
         ],
         dataset=f"{plan.DATA}/prepared/{{data}}/dataset.json",
+        provenance=f"{plan.DATA}/prepared/{{data}}/provenance.json",
     log:
         f"{plan.DATA}/logs/prepare/{{data}}.log",
     benchmark:

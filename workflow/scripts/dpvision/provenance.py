@@ -23,9 +23,9 @@ class Origin:
     """What a job is made of, noted when it begins: files may be edited while it runs."""
 
     def __init__(self, stage: str) -> None:
-        """`stage` is the module whose code, with all that it imports, makes the result."""
+        """`stage` names the module whose code, with all that it imports, makes the result; or several, with spaces."""
         self.stage = stage
-        self.code = code_digest(stage)
+        self.code = code_digest(*stage.split())
         self.commit = _commit()
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._begun = time.monotonic()

@@ -9,6 +9,7 @@ import numpy as np
 from dpvision import files
 from dpvision.data import datasets
 from dpvision.errors import UserError
+from dpvision.provenance import Origin
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +17,8 @@ ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
-    """Writes an .npy file for each of ARRAYS, and last dataset.json, which describes and proves them."""
+    """Writes an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json."""
+    origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec['name']}")
     _check_raw(spec, raw)
     arrays = datasets.read(spec["name"], raw)
     _check_arrays(spec, arrays)
@@ -25,6 +27,7 @@ def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
             np.save(beside, getattr(arrays, name))
     description = _description(spec, arrays, raw, folder)
     files.write_json(folder / "dataset.json", description | {"digest": files.digest(description)})
+    files.write_json(folder / "provenance.json", origin.provenance(spec))
     log.info("%s: %d training and %d test examples in %s", spec["name"], spec["train"], spec["test"], folder)
 
 

@@ -23,6 +23,7 @@ from dpvision.plan.specs import Spec
 STYLE = Path(__file__).with_name("figures.mplstyle")
 ARMS: list[dict[str, Any]] = [{"color": "#1f4e8c", "linestyle": "-"}, {"color": "#e07b00", "linestyle": "--"}]
 ARMS += [{"color": "#4d4d4d", "linestyle": ":"}, {"color": "#7a9a01", "linestyle": "-."}]
+FLOOR = 1e-7  # of a density on a logarithmic axis
 PLACES = ("V_R", "V_F", "V_A", "V_A^S")  # residual path, convolutional path, their sum, the sum after ScaleNorm
 
 
@@ -69,7 +70,7 @@ def draw_curves(frame: pd.DataFrame, labels: dict[str, str]) -> Figure:
     for axis, ((dataset, epsilon), panel) in zip(axes[0], panels, strict=True):
         for (model, arm), style in zip(panel.groupby("model", sort=False), ARMS, strict=False):
             seeds = (100 * arm.pivot(index="epoch", columns="seed", values="test_top1")).agg(["median", "min", "max"], axis=1)
-            axis.plot(seeds.index, seeds["median"], label=f"{labels[model]} (n = {arm['seed'].nunique()})", **style)
+            axis.plot(seeds.index, seeds["median"], label=f"{labels[str(model)]} (n = {arm['seed'].nunique()})", **style)
             axis.fill_between(seeds.index, seeds["min"], seeds["max"], color=style["color"], alpha=0.15, linewidth=0)
         axis.set(title=f"{dataset}, ε = {epsilon:g}", xlabel="epoch", ylabel="test accuracy (%)")
         axis.legend(loc="lower right")
@@ -81,22 +82,24 @@ def read_activations(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
 
 
 def draw_activations(frame: pd.DataFrame, labels: dict[str, str]) -> Figure:
-    """One row a model, one column a place."""
+    """One row a model, one column a place; a column's panels share their axis, to be compared."""
     models = list(frame.groupby("model", sort=False))[::-1]  # as in the paper: without ScaleNorm on top
-    figure, axes = plt.subplots(len(models), len(PLACES), figsize=(9, 1.9 * len(models) + 0.4), squeeze=False)
+    size = (9, 1.9 * len(models) + 0.4)
+    figure, axes = plt.subplots(len(models), len(PLACES), figsize=size, squeeze=False, sharex="col")
     for row, (model, arm) in zip(axes, models, strict=True):
         for axis, place in zip(row, PLACES, strict=True):
             bars = arm[arm["place"] == place]
             if bars.empty:
                 axis.set_axis_off()
                 continue
-            axis.stairs(
-                bars["density"], [*bars["left"], bars["right"].iloc[-1]], fill=True, color="#9db4cf", edgecolor="#1f4e8c"
-            )
-            axis.axvline(bars["mean"].iloc[0], color="black", linewidth=1, linestyle="--")
-            axis.set_title(f"${place}$: mean {bars['mean'].iloc[0]:.2f}, std {bars['std'].iloc[0]:.2f}")
+            mean, std = bars["mean"].iloc[0], bars["std"].iloc[0]
+            edges = [*bars["left"], bars["right"].iloc[-1]]
+            axis.stairs(bars["density"], edges, fill=True, color="#9db4cf", edgecolor="#1f4e8c")
+            axis.axvline(mean, color="black", linewidth=1, linestyle="--")
+            axis.set_title(f"${place}$: mean {mean:.2f}, std {std:.2f}".replace("-", "\N{MINUS SIGN}"))
+            axis.tick_params(labelbottom=True)
             axis.set_yticks([])
-        row[0].set_ylabel(f"{labels[model]}\ndensity")
+        row[0].set_ylabel(f"{labels[str(model)]}\ndensity")
     return figure
 
 
@@ -113,18 +116,21 @@ def read_spectrum(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
 
 
 def draw_spectrum(frame: pd.DataFrame, labels: dict[str, str]) -> Figure:
-    """The spectral density, each Ritz value widened to a Gaussian, on a logarithmic axis: most of it is near zero."""
-    figure, axis = plt.subplots(figsize=(5.6, 3.2))
+    """The spectral density by seed, each Ritz value widened to a Gaussian; logarithmic, since most of it is near zero."""
+    models = list(frame.groupby("model", sort=False))
     low, high = frame["ritz_value"].min(), frame["ritz_value"].max()
     width = (high - low) / 150
     grid = np.linspace(low - 4 * width, high + 4 * width, 1200)
-    for (model, arm), style in zip(frame.groupby("model", sort=False), ARMS, strict=False):
-        for i, (_, one) in enumerate(arm.groupby("seed", sort=False)):
+    size = (6.2, 1.7 * len(models) + 0.6)
+    figure, axes = plt.subplots(len(models), 1, figsize=size, squeeze=False, sharex=True, sharey=True)
+    for axis, (model, arm) in zip(axes[:, 0], models, strict=True):
+        for (seed, one), style in zip(arm.groupby("seed", sort=False), ARMS, strict=False):
             heights = density(one["ritz_value"], one["weight"], grid, width)
-            axis.plot(grid, heights, label=labels[model] if i == 0 else None, **style, alpha=0.8, lw=1.1)
-    axis.set(yscale="log", ylim=(1e-7, None), xlabel="eigenvalue", ylabel="density")
-    axis.axvline(0, color="0.6", linewidth=0.8)
-    axis.legend(title="one line a seed")
+            axis.plot(grid, np.maximum(heights, FLOOR), label=f"seed {seed}", linewidth=1.2, **style)
+        axis.set(yscale="log", ylim=(FLOOR, None), ylabel=f"{labels[str(model)]}\ndensity")
+        axis.axvline(0, color="0.6", linewidth=0.8, zorder=0)
+    axes[0, 0].legend(loc="upper right")
+    axes[-1, 0].set_xlabel("eigenvalue")
     return figure
 
 
@@ -134,26 +140,34 @@ def read_search(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
 
 
 def draw_search(frame: pd.DataFrame, labels: dict[str, str]) -> Figure:
-    """Above, accuracy by value of what was searched; below, the history: each trial, and the best so far."""
-    columns = ["model", "trial", "state", "validation_top1", "epochs", "seconds"]
-    keys = [key for key in frame.columns if key not in columns]
-    finished = frame[frame["state"].isin(["complete", "pruned"])]
-    figure, axes = plt.subplots(1, len(keys) + 1, figsize=(3.9 * (len(keys) + 1), 3.0), squeeze=False)
-    for (model, trials), style in zip(finished.groupby("model", sort=False), ARMS, strict=False):
-        accuracy = 100 * trials["validation_top1"]
-        for axis, key in zip(axes[0], keys, strict=False):
-            order = sorted(trials[key].astype(str).unique(), key=lambda v: (not v.isdigit(), int(v) if v.isdigit() else 0))
-            at = trials[key].astype(str).map(order.index)
-            axis.plot(*zip(*sorted(zip(at, accuracy, strict=True)), strict=True), marker="o", **style)
-            axis.set(xticks=range(len(order)), xticklabels=order, xlabel=key, ylabel="validation accuracy (%)")
-        complete = trials[trials["state"] == "complete"].sort_values("trial")
-        last = axes[0][-1]
-        best = 100 * complete["validation_top1"].cummax()
-        last.plot(trials["trial"], accuracy, "o", color=style["color"], markersize=4)
-        last.step(complete["trial"], best, where="post", label=labels[model], **style)
-    axes[0][-1].set(xlabel="trial", ylabel="validation accuracy (%), best so far")
-    axes[0][-1].legend(loc="lower right")
+    """Accuracy by value of what was searched, and the history: each trial, and the best so far."""
+    keys = [key for key in frame.columns if "." in key]  # model.groups and the like
+    finished = frame[frame["state"].isin(["complete", "pruned"])].assign(accuracy=100 * frame["validation_top1"])
+    figure, axes = plt.subplots(1, len(keys) + 1, figsize=(3.9 * (len(keys) + 1), 3.0), squeeze=False, sharey=True)
+    for i, ((model, trials), style) in enumerate(zip(finished.groupby("model", sort=False), ARMS, strict=False)):
+        trials = trials.sort_values("trial")
+        best = trials["accuracy"].where(trials["state"] == "complete").cummax()
+        axes[0, -1].step(trials["trial"], best, where="post", label=f"{labels[str(model)]}, best so far", **style)
+        for axis, key in zip(axes[0], [*keys, "trial"], strict=True):
+            at = trials["trial"] if key == "trial" else _places(axis, key, finished[key], trials[key]) + 0.12 * (i - 0.5)
+            for state, marker in (("complete", "os^D"[i]), ("pruned", "x")):
+                there = trials["state"] == state
+                label = f"{labels[str(model)]}{', given up' if state == 'pruned' else ''}"
+                shown = label if there.any() and key != "trial" else None
+                axis.plot(at[there], trials["accuracy"][there], marker, color=style["color"], markersize=5, label=shown)
+    axes[0, 0].set_ylabel("validation accuracy (%)")
+    axes[0, -1].set_xlabel("trial")
+    axes[0, -1].xaxis.get_major_locator().set_params(integer=True)
+    for axis in axes[0]:
+        axis.legend(loc="best")
     return figure
+
+
+def _places(axis: Any, key: str, every: pd.Series, values: pd.Series) -> pd.Series:
+    """Where the values stand on an axis that has one place for each value: numbers in order, then words."""
+    order = sorted(every.astype(str).unique(), key=lambda v: (not v.isdigit(), int(v) if v.isdigit() else 0))
+    axis.set(xticks=range(len(order)), xticklabels=order, xlabel=key)
+    return values.astype(str).map(order.index)
 
 
 Reader = Callable[[Spec, dict[str, list[str]]], pd.DataFrame]

@@ -32,7 +32,7 @@ CURVATURE = {
 
 NOTES = {
     "accuracy": (
-        "Per cent of the test examples, at the last step; the learning rate and nothing else was steered by held-out "
+        "Per cent of the test examples, at the last step; learning rate and number of groups were chosen on held-out "
         "training examples. ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours differing in one "
         "example; not counted: the search over groups and the validation examples (ledger.json of each run). "
         "n: trainings, one a seed."
@@ -48,7 +48,7 @@ def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]]
     frame = {"accuracy": accuracy_frame, "hessian": hessian_frame}[spec["kind"]](spec, inputs)
     with replacing(csv) as beside:
         frame.to_csv(beside, index=False)
-    shown = shown_frame(frame, labels)
+    shown = shown_frame(frame, labels, decimals={"accuracy": 2, "hessian": None}[spec["kind"]])
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     caption = f"{labels['title']}. {labels['paper']}.{scale}"
     note = NOTES[spec["kind"]]
@@ -120,8 +120,9 @@ def _frame(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def shown_frame(frame: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
+def shown_frame(frame: pd.DataFrame, labels: dict[str, str], decimals: int | None) -> pd.DataFrame:
     """The frame as people read it: names instead of keys, rounded numbers, a dash for what is not there."""
+    seeds = [name for name in frame.columns if name.startswith("seed_")]
     columns = {
         "dataset": "data set",
         "model": "model",
@@ -131,28 +132,35 @@ def shown_frame(frame: pd.DataFrame, labels: dict[str, str]) -> pd.DataFrame:
         "metric": "metric",
         "statistic": "statistic",
         "ours": "ours",
-        **{name: name.replace("_", " ") for name in frame.columns if name.startswith("seed_")},
+        **{seed: seed.replace("_", " ") for seed in seeds},
         "n": "n",
         "published": "published",
         "difference": "difference",
     }
-    shown = frame.assign(
-        model=frame["model"].map(lambda name: labels.get(name, name)),
-        ours=[number(ours) if state == "run" else state for ours, state in zip(frame["ours"], frame["state"], strict=True)],
-        difference=[number(value, "+") for value in frame["difference"]],
-    )
-    for name in ("epsilon", "epsilon_rdp", "epsilon_prv", "published", *(c for c in frame.columns if c.startswith("seed_"))):
+    formats: dict[str, Callable[[float], str]] = {
+        **dict.fromkeys(("epsilon", "published"), number),
+        **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),
+        **dict.fromkeys(seeds, lambda value: number(value, decimals)),
+        "ours": lambda value: number(value, decimals),
+        "difference": lambda value: number(value, decimals, "+"),
+        "model": lambda name: labels.get(str(name), str(name)),
+    }
+    shown = frame[[name for name in columns if name in frame]].copy()
+    for name, form in formats.items():
         if name in shown:
-            shown[name] = [f"{v:.3f}" if name.startswith("epsilon_") and pd.notna(v) else number(v) for v in frame[name]]
-    return shown[[name for name in columns if name in shown]].rename(columns=columns)
+            shown[name] = [form(value) for value in frame[name]]
+    shown["ours"] = shown["ours"].where(frame["state"] == "run", frame["state"])
+    return shown.rename(columns=columns)
 
 
-def number(value: float | None, sign: str = "") -> str:
-    """Four digits that count, the shortest way; a dash for nothing."""
+def number(value: float | None, decimals: int | None = None, sign: str = "") -> str:
+    """With so many decimals, or four digits that count; a dash for nothing."""
     if value is None or pd.isna(value):
         return "–"
-    text = f"{value:{sign}.4g}"
-    return f"{value:{sign},.0f}".replace(",", " ") if "e+" in text and abs(value) < 1e9 else text
+    if decimals is not None:
+        return f"{value:{sign}.{decimals}f}"
+    whole = 1000 <= abs(value) < 1e9
+    return f"{value:{sign}.0f}" if whole else f"{value:{sign}.4g}"
 
 
 def markdown(shown: pd.DataFrame) -> str:
