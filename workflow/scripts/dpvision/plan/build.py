@@ -278,9 +278,9 @@ class _Builder:
         spec: Spec = {"kind": artifact.kind, "artifact": name, "scale": self.plan.scale, "cells": chosen}
         if artifact.kind in ("hessian", "spectrum"):
             spec["analyses"] = {run: self._hessian(run, paper) for cell in chosen for run in cell["runs"].values()}
-        if artifact.kind == "activations":
-            firsts = [next(iter(cell["runs"].values())) for cell in chosen]
-            spec["analyses"] = {run: self._activations(run, paper) for run in firsts}
+        if artifact.kind == "activations":  # those of one seed, the first
+            spec["cells"] = [cell | {"runs": dict(list(cell["runs"].items())[:1])} for cell in chosen]
+            spec["analyses"] = {run: self._activations(run, paper) for cell in spec["cells"] for run in cell["runs"].values()}
         if artifact.kind == "search":
             spec["studies"] = {
                 study: cell["model"]
@@ -288,6 +288,7 @@ class _Builder:
                 for run in cell["runs"].values()
                 for study in specs.searched_keys(self.plan.runs[run]).values()
             }
+            spec["cells"] = []  # it shows trials, not runs
             if not spec["studies"]:
                 raise UserError(
                     f"config/papers/{paper_name}.yaml: artifacts.{name}: none of its cells leaves anything to a search"

@@ -16,7 +16,7 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
         spec = plan.artifacts[name]
         its = set(plan.runs_of(name))
         state = "made" if _there(plan.targets(name), root) else "not made"
-        rows.append((name, spec["kind"], str(len(spec["cells"])), str(len(its)), str(len(its & made)), state))
+        rows.append((name, spec["kind"], str(len(spec["cells"]) or ""), str(len(its) or ""), str(len(its & made) if its else ""), state))
     studies = {study for run in runs for study in searched_keys(plan.runs[run]).values()}
     studies |= {study for name in chosen for study in plan.artifacts[name].get("studies", {})}
     hessians = {a for name in chosen for a in plan.artifacts[name].get("analyses", {}).values() if a in plan.hessians}

@@ -50,10 +50,9 @@ def cells_of(spec: Spec, files: list[str], names: dict[str, str]) -> pd.DataFram
     frames = []
     for cell in spec["cells"]:
         for seed, run in cell["runs"].items():
-            if run in names:
-                frame = pd.read_csv(by_folder[names[run]])
-                about = {"dataset": cell["dataset"], "model": cell["model"], "epsilon": cell["epsilon"], "seed": int(seed)}
-                frames.append(pd.DataFrame([about] * len(frame)).join(frame.drop(columns="epsilon", errors="ignore")))
+            frame = pd.read_csv(by_folder[names[run]]).drop(columns="epsilon", errors="ignore")  # the spent one, of a history
+            about = {"dataset": cell["dataset"], "model": cell["model"], "epsilon": cell["epsilon"], "seed": int(seed)}
+            frames.append(pd.DataFrame([about] * len(frame)).join(frame))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -146,7 +145,7 @@ def draw_search(frame: pd.DataFrame, labels: dict[str, str]) -> Figure:
     figure, axes = plt.subplots(1, len(keys) + 1, figsize=(3.9 * (len(keys) + 1), 3.0), squeeze=False, sharey=True)
     for i, ((model, trials), style) in enumerate(zip(finished.groupby("model", sort=False), ARMS, strict=False)):
         trials = trials.sort_values("trial")
-        best = trials["accuracy"].where(trials["state"] == "complete").cummax()
+        best = trials["accuracy"].where(trials["state"] == "complete").cummax().ffill()
         axes[0, -1].step(trials["trial"], best, where="post", label=f"{labels[str(model)]}, best so far", **style)
         for axis, key in zip(axes[0], [*keys, "trial"], strict=True):
             at = trials["trial"] if key == "trial" else _places(axis, key, finished[key], trials[key]) + 0.12 * (i - 0.5)

@@ -1,0 +1,215 @@
+"""What runs again after which change: dry runs in a copy of the project whose jobs only write their outputs."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
+PAPER = "config/papers/scalenorm.yaml"
+DEMO = "config/scales/demo.yaml"
+
+# Stands in for every script: whole outputs in no time; the provenance says which code the copy has.
+STAND_IN = """
+import json
+from pathlib import Path
+from dpvision.code import code_digest
+for output in snakemake.output:
+    Path(output).write_text(f"{output}\\n")
+if "provenance" in snakemake.output.keys():
+    stage = {"train": "dpvision.training.run"}.get(snakemake.rule, "dpvision.errors")
+    Path(snakemake.output.provenance).write_text(json.dumps({"stage": stage, "code": code_digest(stage)}))
+"""
+
+
+def run(folder: Path, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(folder / "workflow/scripts")}
+    done = subprocess.run([sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def snakemake(folder: Path, *words: str) -> str:
+    return run(folder, "snakemake", "all", "--cores", "8", *words, "--config", "scale=demo")
+
+
+def jobs(folder: Path) -> dict[str, int]:
+    """What would run: rule -> how many."""
+    rules = re.findall(r"^(?:local)?rule (\w+):", snakemake(folder, "--dry-run"), re.MULTILINE)
+    return dict(Counter(rule for rule in rules if rule != "all"))
+
+
+def copy(source: Path, to: Path) -> Path:
+    for part in (*PARTS, "results", ".snakemake"):
+        path = source / part
+        if path.is_dir():
+            shutil.copytree(path, to / part, symlinks=True)  # with its times
+        elif path.exists():
+            to.mkdir(exist_ok=True)
+            shutil.copy2(path, to / part)
+    return to
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("staleness") / "finished"
+    folder.mkdir()
+    for part in PARTS:
+        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
+    for script in (folder / "workflow/scripts").glob("*.py"):
+        script.write_text(STAND_IN)
+    snakemake(folder)
+    assert jobs(folder) == {}
+    return folder
+
+
+@pytest.fixture
+def project(finished, tmp_path) -> Path:
+    return copy(finished, tmp_path / "project")
+
+
+def change(project: Path, file: str, old: str, new: str) -> None:
+    path = project / file
+    text = path.read_text()
+    assert old in text, f"{old!r} is not in {file}"
+    path.write_text(text.replace(old, new, 1))
+
+
+EVERY_RUN = {"search_worker": 4, "search": 2, "train": 18, "curvature": 6, "activations": 2, "table": 3, "figure": 4}
+
+STALE = {
+    "a seed more": (
+        PAPER,
+        "seeds: [34,",
+        "seeds: [7, 34,",
+        {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 3},
+    ),
+    "a seed more at the end": (PAPER, "113]", "113, 7]", {"train": 6, "curvature": 2, "table": 3, "figure": 2}),
+    "a seed less": (PAPER, ", 113]", "]", {"table": 3, "figure": 2}),
+    "another ε": (PAPER, "[2.89,", "[3.0,", {"train": 6, "table": 1}),
+    "another δ": (DEMO, "delta: 1.0e-4", "delta: 1.0e-5", EVERY_RUN),
+    "more iterations for the Hessian": (DEMO, "iterations: 100", "iterations: 101", {"curvature": 6, "table": 1, "figure": 1}),
+    "another learning rate": (DEMO, "learning_rate: 5.0e-3", "learning_rate: 6.0e-3", EVERY_RUN),
+    "one more choice for the search": (
+        DEMO,
+        "[1, 4, 8, channels]",
+        "[1, 2, 4, 8, channels]",
+        EVERY_RUN,
+    ),
+    "another validation split": ("config/datasets.yaml", "  validation: 180", "  validation: 200", EVERY_RUN),
+    "fewer bins": (
+        PAPER,
+        "hessian: # appendix A",
+        "activations: {bins: 40}\nhessian: # appendix A",
+        {"activations": 2, "figure": 1},
+    ),
+    "a published number": ("config/published/scalenorm.yaml", "value: 65.6", "value: 65.7", {"table": 1}),
+    "another statistic": (PAPER, "statistic: best", "statistic: median", {"table": 1}),
+    "a figure's code": (
+        "workflow/scripts/dpvision/reporting/figures.py",
+        '"epoch"',
+        '"epoch" ""',
+        {"figure": 4},
+    ),
+    "the figures' style": (
+        "workflow/scripts/dpvision/reporting/figures.mplstyle",
+        "font.size: 9",
+        "font.size: 10",
+        {"figure": 4},
+    ),
+    "a table's code": ("workflow/scripts/dpvision/reporting/tables.py", '"not run"', '"was not run"', {"table": 3}),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "expected"), STALE.values(), ids=STALE.keys())
+def test_reruns_exactly_what_is_stale_after(project, file, old, new, expected):
+    change(project, file, old, new)
+    assert jobs(project) == expected
+
+
+def test_reruns_the_recipes_runs_after_two_of_its_values_are_swapped(project):
+    change(project, PAPER, "clip: 1.5", "clip: 0.5")
+    change(project, PAPER, "factor: 0.5", "factor: 0.25")
+    before = jobs(project)
+    change(project, PAPER, "clip: 0.5", "clip: 0.25")
+    change(project, PAPER, "factor: 0.25", "factor: 0.5")
+    assert before == jobs(project) == EVERY_RUN
+    snakemake(project)
+    change(project, PAPER, "clip: 0.25", "clip: 0.5")
+    change(project, PAPER, "factor: 0.5", "factor: 0.25")
+    assert jobs(project) == EVERY_RUN
+
+
+FRESH = {
+    "keys in another order": (PAPER, "    batch: 1024\n    epochs: 50\n", "    epochs: 50\n    batch: 1024\n"),
+    "a comment": (DEMO, "workers: 2", "# two are enough\nworkers: 2"),
+    "a display label": (PAPER, "label: ResNet-9", "label: plain ResNet-9"),
+    "a title": (PAPER, "title: Best of the repetitions", "title: The best"),
+    "memory and runtime": (DEMO, "train: {", "train: {mem_mb: 9000, runtime: 99, "),
+    "the number of threads": (DEMO, "train: {", "train: {threads: 2, "),
+    "the physical batch": (DEMO, "train: {physical_batch: 512}", "train: {physical_batch: 64}"),
+    "more workers for searches that are complete": (DEMO, "workers: 2", "workers: 3"),
+    "a data set that is not used": ("config/datasets.yaml", "train: 50000", "train: 50001"),
+    "the training library": ("workflow/scripts/dpvision/training/step.py", "sample = ", "sample  = "),
+    "the source of a data set": ("config/config.yaml", "folders: {}", "folders: {digits: /nowhere}"),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new"), FRESH.values(), ids=FRESH.keys())
+def test_reruns_nothing_after_a_change_of(project, file, old, new):
+    change(project, file, old, new)
+    assert jobs(project) == {}
+
+
+def test_reruns_nothing_on_another_partition(project):
+    assert "rule train" not in snakemake(project, "--dry-run", "--default-resources", "slurm_partition=other")
+
+
+def test_reruns_nothing_after_touching_every_script(project):
+    later = time.time() + 100
+    for path in (project / "workflow").rglob("*"):
+        os.utime(path, (later, later))
+    assert jobs(project) == {}
+
+
+def test_reruns_nothing_in_a_fresh_clone_with_the_results_copied_beside(finished, tmp_path):
+    clone = copy(finished, tmp_path / "clone")
+    shutil.rmtree(clone / ".snakemake")
+    later = time.time() + 100
+    for part in PARTS:
+        for path in [clone / part, *(clone / part).rglob("*")]:
+            os.utime(path, (later, later))
+    assert jobs(clone) == {}
+
+
+def test_reruns_nothing_after_the_data_was_deleted_and_made_anew(project):
+    shutil.rmtree(project / "results/data")
+    assert jobs(project) == {}
+    run(project, "snakemake", "--cores", "2", *[str(p) for p in _prepared(project)], "--config", "scale=demo")
+    assert jobs(project) == {}
+
+
+def _prepared(project: Path) -> list[Path]:
+    text = "from dpvision import plan; p = plan.load({'scale': 'demo', 'papers': ['scalenorm']}); print(*p.data)"
+    names = subprocess.run([sys.executable, "-c", text], cwd=project, capture_output=True, text=True, check=True).stdout.split()
+    return [Path("results/data/prepared") / name / "dataset.json" for name in names]
+
+
+def test_a_lost_record_is_made_again_when_a_table_needs_it(project):
+    (project / "results/demo/tables/table1.csv").unlink()
+    next((project / "results/demo/runs").glob("*eps2.89-seed34*/metrics.json")).unlink()
+    assert jobs(project) == {"train": 1, "table": 1}
+
+
+def test_names_the_results_that_other_code_made(project):
+    assert "all results were made by the code that is here" in run(project, "dpvision", "status", "--scale", "demo")
+    change(project, "workflow/scripts/dpvision/training/step.py", "sample = ", "sample  = ")
+    named = run(project, "dpvision", "status", "--scale", "demo")
+    assert len(re.findall(r"results/demo/runs/\S+  \(code \w+, now \w+\)", named)) == 18
