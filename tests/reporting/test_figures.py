@@ -1,0 +1,107 @@
+"""Figures show what their CSV holds, the same every time, and in grey too."""
+
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from dpvision.reporting import figures
+
+LABELS = {"paper": "A paper", "title": "A title", "resnet9": "ResNet-9", "scaleresnet9": "ScaleResNet-9"}
+RUNS = {"scaleresnet9": {"1": "s1", "2": "s2"}, "resnet9": {"1": "r1", "2": "r2"}}
+CELLS = [{"dataset": "digits", "model": m, "epsilon": 7.42, "delta": 1e-4, "runs": runs} for m, runs in RUNS.items()]
+EVERY_RUN = [run for runs in RUNS.values() for run in runs.values()]
+SPEC = {"artifact": "figure", "scale": "demo", "cells": CELLS}
+
+
+def written(folder: Path, name: str, file: str, content: str) -> str:
+    path = folder / name / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return str(path)
+
+
+def curves(folder: Path) -> tuple[dict, dict]:
+    history = "epoch,step,epsilon,validation_top1,test_top1\n1,10,3.0,0.5,0.4\n2,20,7.4,0.7,0.6\n"
+    return SPEC | {"kind": "curves"}, {"histories": [written(folder, run, "history.csv", history) for run in EVERY_RUN]}
+
+
+def spectrum(folder: Path) -> tuple[dict, dict]:
+    found = json.dumps({"ritz_values": [-1.0, 0.0, 5.0], "ritz_weights": [0.1, 0.8, 0.1]})
+    files = [written(folder, f"{run}-h", "hessian.json", found) for run in EVERY_RUN]
+    return SPEC | {"kind": "spectrum", "analyses": {run: f"{run}-h" for run in EVERY_RUN}}, {"hessians": files}
+
+
+def activations(folder: Path) -> tuple[dict, dict]:
+    firsts = [cell | {"runs": {"1": cell["runs"]["1"]}} for cell in CELLS]
+    places = {"s1": ("V_R", "V_F", "V_A", "V_A^S"), "r1": ("V_R", "V_F", "V_A")}
+    files = []
+    for run, there in places.items():
+        rows = [f"{place},{i},{i + 1},0.5,0.72,0.76" for place in there for i in range(2)]
+        files.append(written(folder, f"{run}-a", "histograms.csv", "\n".join(["place,left,right,density,mean,std", *rows])))
+    spec = {"kind": "activations", "cells": firsts, "analyses": {run: f"{run}-a" for run in places}}
+    return SPEC | spec, {"histograms": files}
+
+
+def search(folder: Path) -> tuple[dict, dict]:
+    rows = ["0,complete,0.9,5,1,8", "1,fail,,0,,1", "2,pruned,0.1,2,1,channels", "3,complete,0.95,5,1,1"]
+    trials = "\n".join(["trial,state,validation_top1,epochs,seconds,model.groups", *rows])
+    files = [written(folder, study, "trials.csv", trials) for study in ("one", "two")]
+    return SPEC | {"kind": "search", "cells": [], "studies": {"one": "scaleresnet9", "two": "resnet9"}}, {"trials": files}
+
+
+KINDS = {"curves": curves, "spectrum": spectrum, "activations": activations, "search": search}
+
+
+def draw(kind: str, folder: Path):
+    spec, inputs = KINDS[kind](folder)
+    read, drawn = figures.KINDS[kind]
+    return drawn(read(spec, inputs), LABELS)
+
+
+def test_every_kind_of_figure_is_tried_here():
+    assert set(KINDS) == set(figures.KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_writes_three_formats_and_the_data_the_same_every_time(kind, tmp_path):
+    spec, inputs = KINDS[kind](tmp_path / "in")
+    made = []
+    for attempt in ("once", "again"):
+        figures.write_figure(spec, LABELS, inputs, tmp_path / attempt / "figure.csv")
+        made.append({path.name: path.read_bytes() for path in (tmp_path / attempt).iterdir()})
+    assert set(made[0]) == {"figure.csv", "figure.svg", "figure.pdf", "figure.png"}
+    assert made[0] == made[1]
+    assert len(pd.read_csv(tmp_path / "once/figure.csv"))
+
+
+@pytest.mark.parametrize("kind", ["curves", "spectrum"])
+def test_lines_of_one_panel_differ_in_more_than_colour(kind, tmp_path):
+    for axis in draw(kind, tmp_path).axes:
+        lines = [line for line in axis.get_lines() if not line.get_label().startswith("_")]
+        assert len({line.get_linestyle() for line in lines}) == len(lines) > 1
+    plt.close("all")
+
+
+def test_curves_show_the_median_of_the_seeds(tmp_path):
+    spec, inputs = curves(tmp_path)
+    better = Path(inputs["histories"][0])
+    better.write_text(better.read_text().replace("0.6\n", "0.8\n"))
+    line = figures.draw_curves(figures.read_curves(spec, inputs), LABELS).axes[0].get_lines()[0]
+    assert list(line.get_ydata()) == pytest.approx([40, 70])
+    assert line.get_label() == "ScaleResNet-9 (n = 2)"
+
+
+def test_activations_have_scale_norm_below_and_nothing_where_there_is_none(tmp_path):
+    axes = draw("activations", tmp_path).axes
+    assert [axis.axison for axis in axes] == [True, True, True, False, True, True, True, True]
+    assert axes[-1].get_title() == "$V_A^S$: mean 0.72, std 0.76"
+
+
+def test_a_search_shows_finished_trials_only_and_marks_those_given_up(tmp_path):
+    values, history = draw("search", tmp_path).axes
+    assert [label.get_text() for label in values.get_xticklabels()] == ["1", "8", "channels"]
+    assert any("given up" in text.get_text() for text in values.get_legend().get_texts())
+    assert list(history.get_lines()[0].get_ydata()) == pytest.approx([90, 90, 95])
