@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from dpvision import plan
@@ -30,36 +31,55 @@ def main() -> None:
         if name == "plan":
             made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
     models = command("models", _models, "every model with its parameters and multiply-adds")
-    models.add_argument("--classes", type=int, default=10)
-    models.add_argument("--size", type=int, default=32, help="height and width of the images")
-    models.add_argument("--channels", type=int, default=3)
-    models.add_argument("--json", action="store_true")
+    models.add_argument("--classes", type=_at_least(1), default=10, help="default: 10")
+    models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
+    models.add_argument("--channels", type=_at_least(1), default=3, help="default: 3")
+    models.add_argument("--json", action="store_true", help="for programs")
     command("schema", _schema, "write the JSON schemas of the configuration to config/schema")
 
     arguments = vars(parser.parse_args())
     try:
         arguments.pop("function")(**arguments)
+        sys.stdout.flush()
     except UserError as error:
         sys.exit(str(error))
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text}")
+        return int(text)
+
+    return number
+
+
+def _here() -> Path:
+    """Where Snakemake would look for the configuration and put results: this folder, or else the project's."""
+    return Path.cwd() if Path("config/config.yaml").exists() else plan.ROOT
+
+
 def _load(scale: str | None) -> plan.Plan:
-    config = read_yaml(plan.ROOT / "config/config.yaml", "config/config.yaml")
-    return plan.load(config | ({"scale": scale} if scale else {}))
+    if _here() != Path.cwd():
+        print(f"in {_here()}:")
+    document = read_yaml(_here(), "config/config.yaml")
+    if scale and isinstance(document.content, dict):
+        document.content["scale"] = scale
+    return plan.load(document.content)
 
 
 def _plan(scale: str | None, targets: list[str]) -> None:
     from dpvision.plan.overview import overview
 
-    print(overview(_load(scale), targets, Path.cwd()))
+    print(overview(_load(scale), targets, _here()))
 
 
 def _status(scale: str | None) -> None:
     from dpvision.plan.status import status
 
-    print(status(_load(scale), Path.cwd()))
+    print(status(_load(scale), _here()))
 
 
 def _models(classes: int, size: int, channels: int, json: bool) -> None:

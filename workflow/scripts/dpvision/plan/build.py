@@ -1,17 +1,14 @@
 """From the configuration to what is to be done: specs by name, and the files that each target asks for."""
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from dpvision.code import code_digest
 from dpvision.errors import UserError
-from dpvision.plan import specs
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Paper, Published, Scale, Searched, Stages
-from dpvision.plan.reading import Document, complain, read_yaml, unknown, validated
+from dpvision.plan import checks, specs
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Name, Paper, Published, Scale, Searched, Stages
+from dpvision.plan.reading import Document, read_yaml, refuse, validated
 from dpvision.plan.specs import Spec
 
 ROOT = Path(__file__).parents[4]
@@ -116,55 +113,50 @@ def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
 class _Builder:
     def __init__(self, config: dict[str, Any], root: Path) -> None:
         self.root = root
-        settings: Config = validated(Config, [("config/config.yaml or --config", config)])
-        self.scale_documents = [self._read(f"config/scales/{settings.scale}.yaml")]
-        scale: Scale = validated(Scale, self.scale_documents)
-        self.dataset_documents = [self._read("config/datasets.yaml")]
-        self.datasets: dict[str, Dataset] = validated(dict[str, Dataset], self.dataset_documents)
-        for name in settings.folders:
-            if name not in self.datasets:
-                raise unknown([("config/config.yaml or --config", config)], ("folders",), name, list(self.datasets))
-        known = sorted(path.stem for path in (root / "config/papers").glob("*.yaml"))
-        for name in scale.papers:
-            if name not in known:
-                raise unknown(self.scale_documents, ("papers",), name, known)
+        scales, papers = (
+            sorted(path.stem for path in (root / "config" / kind).glob("*.yaml")) for kind in ("scales", "papers")
+        )
+        document = Document("config/config.yaml or the command line", config)
+        settings: Config = validated(Config, [document])
+        refuse(checks.of_settings(settings, scales, papers, [document]))
+        self.scale_document = read_yaml(root, f"config/scales/{settings.scale}.yaml")
+        self.scale: Scale = validated(Scale, [self.scale_document])
+        refuse(checks.of_scale(self.scale, papers, [self.scale_document]))
+        dataset_document = read_yaml(root, "config/datasets.yaml")
+        self.datasets: dict[str, Dataset] = validated(dict[Name, Dataset], [dataset_document])
+        refuse(checks.of_datasets(self.datasets, [dataset_document]))
+        refuse(checks.of_folders(settings.folders, self.datasets, [document]))
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
-        self.plan = Plan(settings.scale, results, scale.title, scale.resources, scale.workers, settings.folders)
-        for name, dataset in self.datasets.items():
-            self.plan.sources[name] = dataset.model_dump(include={"title", "licence", "sources", "files"})
+        self.plan = Plan(settings.scale, results, self.scale.title, self.scale.resources, self.scale.workers, settings.folders)
+        self.plan.sources = {name: specs.source_spec(dataset) for name, dataset in self.datasets.items()}
+        self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
         for name in settings.papers:
-            self._add_paper(name, scale)
+            self._add_paper(name)
 
-    def _read(self, path: str) -> Document:
-        return path, read_yaml(self.root / path, path)
-
-    def _add_paper(self, name: str, scale: Scale) -> None:
-        documents = [self._read(f"config/papers/{name}.yaml")]
-        if name in scale.papers:
-            over_file, over = self.scale_documents[0]
-            documents.append((over_file, over["papers"][name]))
-        shown = [documents[0]] + [(f"{file} (papers.{name})", document) for file, document in documents[1:]]
-        paper: Paper = validated(Paper, shown)
-        file = f"config/published/{name}.yaml"
-        published: list[Published] = validated(list[Published], [self._read(file)])
-        for i, row in enumerate(published):
-            if row.artifact not in paper.artifacts:
-                raise unknown([self._read(file)], (i, "artifact"), row.artifact, list(paper.artifacts))
-        cells = {group: self._cells(paper, group, shown) for group in paper.cells}
-        self.plan.papers[name] = []
+    def _add_paper(self, name: str) -> None:
+        documents = [read_yaml(self.root, f"config/papers/{name}.yaml")]
+        if name in self.scale.papers:
+            overlay = Document(self.scale_document.file, self.scale.papers[name], ("papers", name))
+            documents.append(overlay)
+        paper: Paper = self._paper(documents)
+        refuse(checks.of_paper(paper, self.datasets, self.taken, documents))
+        document = read_yaml(self.root, f"config/published/{name}.yaml")
+        published: list[Published] = validated(list[Published], [document])
+        refuse(checks.of_published(published, paper, [document]))
+        cells = {group: self._cells(paper, here) for group, here in paper.cells.items()}
+        self.plan.papers[name] = list(paper.artifacts)
         for key, artifact in paper.artifacts.items():
-            if key in self.plan.artifacts or key in self.plan.papers or key in RULES:
-                raise complain(shown, ("artifacts", key), "this name is taken; each target needs a name of its own")
-            for group in artifact.cells:
-                if group not in cells:
-                    raise unknown(shown, ("artifacts", key, "cells"), group, list(cells))
-            self.plan.papers[name].append(key)
-            self._add_artifact(name, key, paper, artifact, cells, [row for row in published if row.artifact == key])
+            self._add_artifact(key, paper, artifact, cells, [row for row in published if row.artifact == key])
+        self.taken |= dict.fromkeys(paper.artifacts, f"an artifact of {name}")
 
-    def _cells(self, paper: Paper, group: str, documents: list[Document]) -> list[dict]:
-        """Its cells, each with a run a seed; the runs and what they need are added to the plan."""
-        here = paper.cells[group]
-        self._check(paper, group, here, documents)
+    def _paper(self, documents: list[Document]) -> Paper:
+        try:
+            return validated(Paper, documents)
+        except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
+            raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
+
+    def _cells(self, paper: Paper, here: Cells) -> list[dict]:
+        """The group's cells, each with a run a seed; the runs and what they need are added to the plan."""
         dataset = self.datasets[here.dataset]
         data = specs.data_spec(here.dataset, dataset)
         self.plan.data[specs.data_name(data)] = data
@@ -198,74 +190,8 @@ class _Builder:
         self.plan.studies[name] = spec
         return name
 
-    def _check(self, paper: Paper, group: str, cells: Cells, documents: list[Document]) -> None:
-        """What is right in itself and wrong beside others."""
-        where = ("cells", group)
-        if cells.dataset not in self.datasets:
-            raise unknown(documents, (*where, "dataset"), cells.dataset, list(self.datasets))
-        if cells.recipe not in paper.recipes:
-            raise unknown(documents, (*where, "recipe"), cells.recipe, list(paper.recipes))
-        dataset, recipe = self.datasets[cells.dataset], paper.recipes[cells.recipe]
-        count = dataset.train - dataset.validation
-        of_data = f"{cells.dataset} trains on {count} examples ({dataset.train} less {dataset.validation} held out)"
-        if recipe.batch > count:
-            raise complain(documents, ("recipes", cells.recipe, "batch"), f"must be at most N: {of_data}")
-        if cells.delta >= 1 / count:
-            raise complain(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}")
-        for i, epsilon in enumerate(cells.epsilons):
-            if cells.epsilons.index(epsilon) != i:
-                raise complain(documents, (*where, "epsilons"), f"{epsilon} stands there twice")
-        for name in cells.models:
-            if name not in paper.models:
-                raise unknown(documents, (*where, "models"), name, list(paper.models))
-            self._check_model(paper, name, cells, documents)
-
-    def _check_model(self, paper: Paper, name: str, cells: Cells, documents: list[Document]) -> None:
-        model, where = paper.models[name], ("models", name)
-        if model.norm == "batch" and any(epsilon is not None for epsilon in cells.epsilons):
-            why = "every example's output depends on the others of its batch, so no example's gradient can be bounded"
-            raise complain(documents, (*where, "norm"), f"not under differential privacy: {why}; use group")
-        if min(model.channels()) < 1 or any(not c.is_integer() for c in (64 * model.width, 128 * model.width)):
-            raise complain(documents, (*where, "width"), "must give whole numbers of channels (64 times it)")
-        if isinstance(model.groups, Searched):
-            self._check_search(paper, name, model.groups.search, documents)
-        else:
-            self._check_groups(paper, name, model.groups, documents, (*where, "groups"))
-
-    def _check_groups(self, paper: Paper, name: str, groups: Any, documents: list[Document], where: tuple) -> None:
-        for channels in sorted(set(paper.models[name].channels())):
-            if groups != "channels" and channels % min(groups, channels):
-                fits = [g for g in range(1, channels + 1) if all(c % min(g, c) == 0 for c in paper.models[name].channels())]
-                expectation = f"{groups} groups do not divide the {channels} channels of {name}; allowed: {fits}"
-                raise complain(documents, where, expectation)
-
-    def _check_search(self, paper: Paper, model_name: str, search_name: str, documents: list[Document]) -> None:
-        if search_name not in paper.searches:
-            raise unknown(documents, ("models", model_name, "groups"), search_name, list(paper.searches))
-        search, where = paper.searches[search_name], ("searches", search_name)
-        if list(search.space) != ["model.groups"]:
-            raise complain(documents, (*where, "space"), "what can be searched so far is model.groups")
-        choices = search.space["model.groups"]
-        for choice in choices:
-            try:
-                type(paper.models[model_name]).model_validate(paper.models[model_name].model_dump() | {"groups": choice})
-            except ValidationError:
-                expectation = f'{choice!r} is not a number of groups; allowed: whole numbers from 1 on, "channels"'
-                raise complain(documents, (*where, "space", "model.groups"), expectation) from None
-            self._check_groups(paper, model_name, choice, documents, (*where, "space", "model.groups"))
-        combinations = math.prod(len(set(map(str, choices))) for choices in search.space.values())
-        if search.trials > combinations:
-            expectation = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
-            raise complain(documents, (*where, "trials"), expectation)
-
     def _add_artifact(
-        self,
-        paper_name: str,
-        name: str,
-        paper: Paper,
-        artifact: Artifact,
-        cells: dict[str, list[dict]],
-        published: list[Published],
+        self, name: str, paper: Paper, artifact: Artifact, cells: dict[str, list[dict]], published: list[Published]
     ) -> None:
         chosen = [
             cell
@@ -273,8 +199,6 @@ class _Builder:
             for cell in cells[group]
             if artifact.epsilons is None or cell["epsilon"] in artifact.epsilons
         ]
-        if not chosen:
-            raise UserError(f"config/papers/{paper_name}.yaml: artifacts.{name}.epsilons: none of its cells has such an ε")
         spec: Spec = {"kind": artifact.kind, "artifact": name, "scale": self.plan.scale, "cells": chosen}
         if artifact.kind in ("hessian", "spectrum"):
             spec["analyses"] = {run: self._hessian(run, paper) for cell in chosen for run in cell["runs"].values()}
@@ -289,10 +213,6 @@ class _Builder:
                 for study in specs.searched_keys(self.plan.runs[run]).values()
             }
             spec["cells"] = []  # it shows trials, not runs
-            if not spec["studies"]:
-                raise UserError(
-                    f"config/papers/{paper_name}.yaml: artifacts.{name}: none of its cells leaves anything to a search"
-                )
         if FOLDERS[artifact.kind] == "tables":
             rows = [row.model_dump(exclude={"artifact", "note"}) for row in published]
             spec |= {"statistic": artifact.statistic, "published": rows}

@@ -4,13 +4,34 @@ Every description here is the documentation of its key: editors show it, `python
 writes it. Defaults are the papers' values; what a paper does not say is decided here, with the reason.
 """
 
-from typing import Annotated, Literal
+import json
+from collections import Counter
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+PATTERNS = {  # what a message says instead of the pattern
+    r"^[a-z][a-z0-9_]*$": "a name of small letters, digits and underscores that begins with a letter",
+    r"^[0-9a-f]{32}$": "an MD5: 32 hexadecimal digits, small letters",
+}
+NAME, MD5 = PATTERNS
+
+Item = TypeVar("Item")
+
+
+def _distinct(values: list) -> list:
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        raise ValueError(f"{', '.join(map(json.dumps, twice))} stands there more than once")
+    return values
+
+
+Distinct = Annotated[list[Item], AfterValidator(_distinct), Field(min_length=1, json_schema_extra={"uniqueItems": True})]
+Name = Annotated[str, Field(pattern=NAME)]
+Digest = Annotated[str, Field(pattern=MD5)]
 Positive = Annotated[int, Field(gt=0)]
-Seeds = Annotated[list[Annotated[int, Field(ge=0, lt=2**32)]], Field(min_length=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Epsilon = Annotated[float, Field(gt=0)]
 
 
 class Strict(BaseModel):
@@ -25,7 +46,7 @@ class Config(Strict):
 
     scale: Name = "paper"
     """How much of each paper is run: the name of a file in config/scales."""
-    papers: Annotated[list[Name], Field(min_length=1)]
+    papers: Distinct[Name]
     """The papers to build: names of files in config/papers."""
     folders: dict[Name, str] = {}
     """Your own copies of data sets, where no download is possible: data set -> folder. Checked like a download."""
@@ -38,8 +59,10 @@ class Archive(Strict):
     """An archive on a web server that holds the files."""
 
     kind: Literal["archive"]
+    """An archive on a web server."""
     url: str
-    md5: str
+    """Where it is."""
+    md5: Digest
     """Of the archive itself, as its publisher states it."""
 
 
@@ -47,6 +70,7 @@ class NpmPackage(Strict):
     """A package of the npm registry, fetched through the npm client."""
 
     kind: Literal["npm"]
+    """A package of the npm registry."""
     package: str
     """Name and version, as npm writes them: name@1.2.3."""
 
@@ -55,22 +79,26 @@ class PythonPackage(Strict):
     """A file that an installed Python package carries: no download."""
 
     kind: Literal["python"]
+    """A file in an installed Python package."""
     package: str
+    """The package, dotted."""
     path: str
-    """Inside the package."""
+    """The file inside the package."""
 
 
 class Dataset(Strict):
     """A data set: where it comes from, what proves it, and the constants its users need (all taken as public)."""
 
     title: str
+    """What it is called, and who made it."""
     licence: str
     """Printed by the download."""
     sources: Annotated[list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]], Field(min_length=1)]
     """Tried in this order; whichever answers, `files` decides."""
-    files: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]]
+    files: Annotated[dict[str, Digest], Field(min_length=1)]
     """The raw files and their MD5: the one truth about what the data set is."""
     classes: Annotated[int, Field(gt=1)]
+    """How many there are."""
     shape: Annotated[list[Positive], Field(min_length=3, max_length=3)]
     """Channels, height, width."""
     train: Positive
@@ -79,20 +107,12 @@ class Dataset(Strict):
     """Test examples: they never choose anything."""
     validation: Positive
     """How many training examples are held out for schedules and for choosing."""
-    split_seed: Annotated[int, Field(ge=0)] = 0
+    split_seed: Seed = 0
     """Which ones: the seed of the permutation whose end is held out."""
     mean: list[float]
     """Per channel, of pixels scaled to [0, 1]; a public constant."""
     std: list[Annotated[float, Field(gt=0)]]
     """Per channel, likewise."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "Dataset":
-        if self.validation >= self.train:
-            raise ValueError(f"validation ({self.validation}) must leave training examples (train is {self.train})")
-        if not len(self.mean) == len(self.std) == self.shape[0]:
-            raise ValueError(f"mean and std need one value a channel ({self.shape[0]})")
-        return self
 
 
 # --- config/papers/*.yaml ---
@@ -112,6 +132,7 @@ class ResNet9(Strict):
     """ResNet-9 of Klause et al., appendix C; with `scale_norm` ScaleResNet-9."""
 
     family: Literal["resnet9"]
+    """The architecture."""
     label: str
     """How tables and figures call it. A display label: changing it makes nothing stale."""
     scale_norm: bool = False
@@ -137,27 +158,39 @@ Model = ResNet9  # a union discriminated by `family` as soon as there is a secon
 
 
 class NAdam(Strict):
+    """Adam with Nesterov's momentum, with PyTorch's defaults but for the learning rate."""
+
     name: Literal["nadam"]
+    """The optimiser."""
     learning_rate: Annotated[float, Field(gt=0)]
+    """At the beginning: the schedule may change it."""
 
 
 class Plateau(Strict):
     """Multiply the learning rate by `factor` after more than `patience` epochs without a better validation loss."""
 
     name: Literal["plateau"]
+    """The schedule."""
     factor: Annotated[float, Field(gt=0, lt=1)]
+    """What the learning rate is multiplied by."""
     patience: Annotated[int, Field(ge=0)]
+    """How many epochs without a better validation loss are waited for."""
 
 
 class Constant(Strict):
+    """The learning rate stays as it is."""
+
     name: Literal["constant"]
+    """The schedule."""
 
 
 class Recipe(Strict):
     """How to train."""
 
     optimizer: NAdam
+    """What turns gradients into steps."""
     schedule: Annotated[Plateau | Constant, Field(discriminator="name")]
+    """How the learning rate changes with the epochs."""
     batch: Positive
     """Expected batch: an example joins a step with probability batch / N, each by its own coin."""
     epochs: Positive
@@ -169,28 +202,33 @@ class Recipe(Strict):
 class Search(Strict):
     """A search by Optuna: tree-structured Parzen estimator, threshold pruner."""
 
-    space: Annotated[dict[str, Annotated[list[int | float | str], Field(min_length=2)]], Field(min_length=1)]
+    space: Annotated[dict[str, Annotated[Distinct[int | float | str], Field(min_length=2)]], Field(min_length=1)]
     """What is varied: a key of the model or recipe, dotted (model.groups), and its choices."""
-    epsilon: Annotated[float, Field(gt=0)]
+    epsilon: Epsilon
     """The privacy level at which trials train; each trial is given the whole of it."""
     trials: Positive
     """How many to finish. No combination is tried twice, so at most as many as there are."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Of the sampler and of the trainings, which all start alike."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """A trial whose validation accuracy is below this after `prune_after` epochs is given up."""
     prune_after: Annotated[int, Field(ge=0)] = 5
+    """How many epochs a trial is given before it may be given up."""
 
 
 class Cells(Strict):
     """Cells that differ in model and ε alone; each is trained with every seed."""
 
     dataset: Name
-    models: Annotated[list[Name], Field(min_length=1)]
+    """A name in config/datasets.yaml."""
+    models: Distinct[Name]
+    """Names of the paper's models."""
     recipe: Name
-    epsilons: Annotated[list[Annotated[float, Field(gt=0)] | None], Field(min_length=1)]
-    """null: not private, no clipping and no noise."""
+    """The name of one of the paper's recipes."""
+    epsilons: Distinct[Epsilon | None]
+    """Privacy levels; null: not private, no clipping and no noise."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
+    """δ of all of them; below 1/N, N the training examples without those held out."""
 
 
 class Hessian(Strict):
@@ -204,7 +242,8 @@ class Hessian(Strict):
     """Relative change at which these stop (appendix A)."""
     lanczos_steps: Annotated[int, Field(gt=1)] = 1000
     """Of the spectrum; each keeps one more vector of the model's size in memory."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
+    """Of the random vectors that it starts from."""
 
 
 class Activations(Strict):
@@ -213,6 +252,7 @@ class Activations(Strict):
     examples: Positive = 1024
     """Test examples that are passed through the network."""
     bins: Annotated[int, Field(ge=10)] = 80
+    """Bars of each histogram."""
 
 
 class Artifact(Strict):
@@ -222,9 +262,10 @@ class Artifact(Strict):
     """What it is: a table of accuracies, a table of the Hessian's numbers, histograms of activations,
     accuracy by epoch, the Hessian's spectrum, a search's trials."""
     title: str
-    cells: Annotated[list[Name], Field(min_length=1)]
+    """Its caption. A display label."""
+    cells: Distinct[Name]
     """Groups of cells it shows."""
-    epsilons: list[float] | None = None
+    epsilons: Distinct[Epsilon | None] | None = None
     """Only these of their ε; all of them where absent."""
     statistic: Literal["median", "best"] = "median"
     """Over the seeds."""
@@ -234,22 +275,23 @@ class Paper(Strict):
     """A paper: how it trains, and what it shows."""
 
     title: str
-    seeds: Seeds
+    """What it is called, and who wrote it. A display label."""
+    seeds: Distinct[Seed]
     """Each cell is trained once with each."""
     models: Annotated[dict[Name, Model], Field(min_length=1)]
+    """Networks, by the names that cells call them."""
     recipes: Annotated[dict[Name, Recipe], Field(min_length=1)]
+    """How networks are trained, by the names that cells call it."""
     searches: dict[Name, Search] = {}
+    """Searches, by the names that models call them."""
     cells: Annotated[dict[Name, Cells], Field(min_length=1)]
+    """Groups of cells, by the names that artifacts call them."""
     hessian: Hessian = Hessian()
+    """Of artifacts of the kinds hessian and spectrum."""
     activations: Activations = Activations()
+    """Of artifacts of the kind activations."""
     artifacts: Annotated[dict[Name, Artifact], Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _seeds_differ(self) -> "Paper":
-        twice = sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1})
-        if twice:
-            raise ValueError(f"seeds: {twice[0]} stands there twice; each seed may stand there once")
-        return self
+    """Tables and figures, by the names of their files, which are targets as well."""
 
 
 # --- config/scales/*.yaml ---
@@ -259,10 +301,13 @@ class Resources(Strict):
     """What a job of a stage asks for. Changing it makes nothing stale."""
 
     threads: Positive = 1
+    """Cores."""
     mem_mb: Positive = 2000
+    """Memory in megabytes."""
     runtime: Positive = 10
     """Minutes."""
     gpu: Annotated[int, Field(ge=0)] = 0
+    """Graphics cards."""
     physical_batch: Positive = 256
     """Examples that pass through the network at once; the result does not depend on it."""
 
@@ -271,23 +316,32 @@ class Stages(Strict):
     """Resources by stage."""
 
     download: Resources = Resources()
+    """Fetching a data set."""
     prepare: Resources = Resources()
+    """Making arrays of it."""
     search: Resources = Resources()
+    """One worker of a search."""
     train: Resources = Resources()
+    """One training."""
     curvature: Resources = Resources()
+    """One run's Hessian."""
     activations: Resources = Resources()
+    """One run's activations."""
     report: Resources = Resources()
+    """One table or figure."""
 
 
 class Scale(Strict):
     """How much of the papers is run, and with what."""
 
     title: str
+    """What it is for. A display label."""
     workers: Positive = 1
     """Jobs that share each search."""
     resources: Stages = Stages()
+    """What its jobs ask for."""
     papers: dict[Name, dict[str, object]] = {}
-    """What differs from config/papers/NAME.yaml: the same keys, laid over them; lists are replaced whole."""
+    """What differs from config/papers/NAME.yaml: the same keys and names, laid over them; lists are replaced whole."""
 
 
 # --- config/published/*.yaml ---
@@ -297,10 +351,18 @@ class Published(Strict):
     """A number that a paper prints."""
 
     artifact: Name
+    """The table or figure that prints it: a name among the paper's artifacts."""
     dataset: Name
+    """The data set, by the name that cells call it or would call it."""
     model: Name
-    epsilon: float | None = None
+    """The model, likewise."""
+    epsilon: Epsilon | None = None
+    """null: not private."""
     metric: str
+    """What is counted: top1 and top5 in per cent, or a number of the Hessian's."""
     statistic: str
+    """Over the repetitions, as the paper says it."""
     value: float
+    """The number."""
     note: str | None = None
+    """What one should know of it."""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dpvision.errors import UserError
 from dpvision.plan.build import Plan
+from dpvision.plan.reading import nearest
 from dpvision.plan.specs import searched_keys
 
 
@@ -16,7 +17,9 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
         spec = plan.artifacts[name]
         its = set(plan.runs_of(name))
         state = "made" if _there(plan.targets(name), root) else "not made"
-        rows.append((name, spec["kind"], str(len(spec["cells"]) or ""), str(len(its) or ""), str(len(its & made) if its else ""), state))
+        rows.append(
+            (name, spec["kind"], str(len(spec["cells"]) or ""), str(len(its) or ""), str(len(its & made) if its else ""), state)
+        )
     studies = {study for run in runs for study in searched_keys(plan.runs[run]).values()}
     studies |= {study for name in chosen for study in plan.artifacts[name].get("studies", {})}
     hessians = {a for name in chosen for a in plan.artifacts[name].get("analyses", {}).values() if a in plan.hessians}
@@ -42,8 +45,8 @@ def _artifacts(plan: Plan, targets: list[str]) -> list[str]:
         elif target in plan.artifacts:
             names.append(target)
         else:
-            known = ", ".join(["all", *plan.papers, *plan.artifacts])
-            raise UserError(f'there is no target "{target}"; there are: {known}')
+            known = ["all", *plan.papers, *plan.artifacts]
+            raise UserError(f'there is no target "{target}".{nearest(target, known)} Allowed: {", ".join(known)}')
     return list(dict.fromkeys(names))
 
 

@@ -1,27 +1,43 @@
 """From YAML files to validated models, with errors that name file, key, value and what is allowed."""
 
 import difflib
+import functools
+import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from dpvision.errors import UserError
+from dpvision.plan.config import PATTERNS
 
 Loaded = TypeVar("Loaded")
-Document = tuple[str, Any]  # the file's name, as messages show it, and what it says
+KINDS = ("name", "kind", "family")  # keys that say which of several things a mapping is
+MISSING = object()
+TYPES = {"integer": "a whole number", "number": "a number", "string": "text", "null": "null", "boolean": "true or false"}
+BOUNDS = {"exclusiveMinimum": "above", "minimum": "of at least", "exclusiveMaximum": "below", "maximum": "of at most"}
+
+
+class Document(NamedTuple):
+    """What a file says, or a part of it: (papers, scalenorm) of a scale."""
+
+    file: str
+    content: Any
+    part: tuple = ()
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML as people mean it: 1e-5 is a number (YAML 1.1 takes it for text), a key stands once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        keys = [key.value for key, _ in node.value]
-        twice = [key for key in keys if keys.count(key) > 1]
-        if twice:
-            raise yaml.constructor.ConstructorError(None, None, f'the key "{twice[0]}" stands there twice', node.start_mark)
+        seen: set = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f'the key "{key.value}" stands there twice', key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -30,17 +46,22 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read_yaml(path: Path, shown: str) -> Any:
+def read_yaml(root: Path, file: str) -> Document:
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except FileNotFoundError:
-        there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "nothing"
-        hint = _nearest(path.stem, [p.stem for p in path.parent.glob("*.yaml")])
-        raise UserError(f"{shown}: there is no such file;{hint} in its folder there is: {there}") from None
+        text = (root / file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{file}: this file cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: not text in UTF-8: {error.reason} at byte {error.start}") from None
+    try:
+        return Document(file, yaml.load(text, _Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = mark.line if mark else 0
+        line = [*text.splitlines(), ""][at]
+        raise UserError(f"{file}, line {at + 1}: {error.problem}: {_yaml(line.rstrip())}") from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        raise UserError(f"{shown}{where}: {getattr(error, 'problem', error)}") from None
+        raise UserError(f"{file}: {error}") from None
 
 
 def merged(under: Any, over: Any) -> Any:
@@ -50,82 +71,123 @@ def merged(under: Any, over: Any) -> Any:
     """
     if not (isinstance(under, dict) and isinstance(over, dict)):
         return over
-    if any(key in over and under.get(key) != over[key] for key in ("name", "kind", "family")):
+    if any(isinstance(over.get(key), str) and under.get(key) != over[key] for key in KINDS):
         return over
     return under | {key: merged(under[key], value) if key in under else value for key, value in over.items()}
 
 
 def validated(kind: type[Loaded] | Any, documents: list[Document]) -> Loaded:
     """The documents, each laid over those before it, as `kind`."""
-    document = documents[0][1]
-    for _, over in documents[1:]:
-        document = merged(document, over)
+    content = functools.reduce(merged, (document.content for document in documents))
     adapter = TypeAdapter(kind)
     try:
-        return adapter.validate_python(document)
+        return adapter.validate_python(content)
     except ValidationError as error:
+        problems = _by_place(error, content).items()
         schema = adapter.json_schema()
-        found: dict[tuple, list[dict]] = {}
-        for problem in error.errors(include_url=False):
-            found.setdefault(_path(problem["loc"], document, schema), []).append(dict(problem))
-        raise UserError("\n".join(_line(path, them, document, documents, schema) for path, them in found.items())) from None
+        lines = [complaint(documents, p, _expectation(p, problem, content, schema), _at(content, p)) for p, problem in problems]
+        raise UserError("\n".join(lines)) from None
 
 
-def complain(documents: list[Document], path: tuple, expectation: str) -> UserError:
-    """An error about a value that is right in itself and wrong beside others."""
-    value = documents[0][1]
-    for _, over in documents[1:]:
-        value = merged(value, over)
-    return UserError(f"{_file_of(path, documents)}: {_key(path)}{_shown(_at(value, path))}: {expectation}")
+def refuse(problems: Iterable[str]) -> None:
+    """All of them at once, one a line, if there are any."""
+    if text := "\n".join(dict.fromkeys(problems)):
+        raise UserError(text)
 
 
-def unknown(documents: list[Document], path: tuple, name: str, allowed: list[str]) -> UserError:
-    hint = _nearest(name, allowed)
-    return complain(documents, path, f'there is no "{name}";{hint} allowed: {", ".join(sorted(allowed)) or "nothing"}')
+def complaint(documents: list[Document], path: tuple, expectation: str, value: Any = MISSING) -> str:
+    """One line: what is wrong, where, and what is allowed."""
+    document = _document_of(path, documents)
+    shown = "" if value is MISSING or isinstance(value, dict) else f" = {_yaml(value)}"
+    return f"{document.file}: {_key(document.part + path)}{shown}: {expectation}"
 
 
-_MISSING = object()
+def unknown(documents: list[Document], path: tuple, what: str, name: str, allowed: list[str], value: Any = MISSING) -> str:
+    """A complaint about a name that stands for nothing."""
+    there = ", ".join(allowed) or "there is none"
+    return complaint(documents, path, f'there is no {what} "{name}".{nearest(name, allowed)} Allowed: {there}', value)
 
 
-def _line(path: tuple, problems: list[dict], document: Any, documents: list[Document], schema: dict) -> str:
-    kind = problems[0]["type"]
-    where = f"{_file_of(path, documents)}: {_key(path)}"
-    if kind == "extra_forbidden":
-        allowed = _keys(_schema_at(schema, path[:-1]), schema)
-        return (
-            f"{where}{_shown(_at(document, path))}: unknown key;{_nearest(str(path[-1]), allowed)} "
-            f"allowed here: {', '.join(allowed)}"
-        )
-    if kind == "missing":
-        here = _schema_at(schema, path)
-        return f"{where}: this key is missing ({_description(here)})" if _description(here) else f"{where}: missing"
-    wanted = dict.fromkeys(_expectation(problem) for problem in problems)
-    return f"{where}{_shown(_at(document, path))}: {'; or '.join(wanted)}"
+def nearest(name: Any, allowed: list[str]) -> str:
+    near = difflib.get_close_matches(str(name).lower(), allowed, n=1, cutoff=0.5)
+    return f' Did you mean "{near[0]}"?' if near else ""
 
 
-def _expectation(problem: dict) -> str:
-    text: str = problem["msg"]
-    if problem["type"] == "string_pattern_mismatch":
-        return f"must match {problem['ctx']['pattern']}"
-    for old, new in (("Input should be", "must be"), ("Value error, ", ""), ("Input tag", "the name")):
-        text = text.replace(old, new)
-    return text
+def _by_place(error: ValidationError, content: Any) -> dict[tuple, dict]:
+    """One problem a place. Of the members of a union, the one that was meant: whose problems lie inside the value."""
+    found: dict[tuple, dict] = {}
+    for problem in error.errors(include_url=False):
+        found.setdefault(_path(problem, content), dict(problem))
+    outer = {path[:depth] for path in found for depth in range(len(path))}
+    return {path: problem for path, problem in found.items() if path not in outer or _is_key(problem)}
 
 
-def _shown(value: Any) -> str:
-    if value is _MISSING or isinstance(value, dict):
-        return ""
-    text = repr(value)
-    return f" = {text if len(text) <= 60 else text[:57] + '...'}"
+def _path(problem: Any, content: Any) -> tuple:
+    """Pydantic's location without the names of union members that it puts in between."""
+    path: tuple = ()
+    for part in problem["loc"]:
+        if _at(content, (*path, part)) is not MISSING:
+            path += (part,)
+    if problem["type"] == "missing":
+        return (*path, problem["loc"][-1])
+    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return (*path, problem["ctx"]["discriminator"].strip("'"))
+    return path
+
+
+def _is_key(problem: dict) -> bool:
+    return problem["loc"][-1:] == ("[key]",)
+
+
+def _expectation(path: tuple, problem: dict, content: Any, schema: dict) -> str:
+    if problem["type"] in ("extra_forbidden", "invalid_key"):
+        allowed = [key for place in _schemas(schema, path[:-1], content) for key in place.get("properties", {})]
+        return f"unknown key.{nearest(path[-1], allowed)} Allowed here: {', '.join(allowed)}"
+    if problem["type"] == "value_error":
+        return str(problem["ctx"]["error"])
+    if problem["type"] == "finite_number":
+        return "must be finite"
+    if _is_key(problem):
+        return f"must be {PATTERNS.get(problem.get('ctx', {}).get('pattern'), 'text')}"
+    places = _schemas(schema, path, content)
+    must = f"must be {' or '.join(dict.fromkeys(map(_words, places)))}"
+    value = _at(content, path)
+    if value is MISSING:
+        about = next((place["description"].split("\n")[0] for place in places if "description" in place), "")
+        return f"this key is missing; it {must}" + (f" ({about.rstrip('.')})" if about else "")
+    words = [word for place in places for word in (place["enum"] if "enum" in place else [place.get("const")]) if word]
+    near = nearest(value, words) if isinstance(value, str) and len(places) + len(words) > 2 else ""
+    return f"{must}.{near}" if near else must
+
+
+def _words(schema: dict) -> str:
+    """What a schema allows."""
+    if "const" in schema or "enum" in schema:
+        return " or ".join(_yaml(value) for value in schema.get("enum", [schema.get("const")]))
+    if "pattern" in schema:
+        return PATTERNS.get(schema["pattern"], f"text that matches {schema['pattern']}")
+    kind = schema.get("type", "")
+    if kind == "array":
+        least, most = schema.get("minItems", 0), schema.get("maxItems")
+        size = f" of {most} values" if least == most else f" of at least {least} value{'s' * (least > 1)}" if least else ""
+        return f"a list{size}"
+    if kind == "object":
+        required = ", ".join(schema.get("required", [])) or ("at least one entry" if schema.get("minProperties") else "")
+        return f"a mapping with {required}" if required else "a mapping"
+    bounds = " and ".join(f"{words} {schema[key]}" for key, words in BOUNDS.items() if key in schema)
+    return f"{TYPES.get(kind, 'something else')} {bounds}".rstrip()
+
+
+def _yaml(value: Any) -> str:
+    """A value much as it stands in the file."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _key(path: tuple) -> str:
-    return re.sub(r"\.\[", "[", ".".join(f"[{p}]" if isinstance(p, int) else str(p) for p in path)) or "the file"
-
-
-def _nearest(name: str, allowed: list[str]) -> str:
-    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-    return f' did you mean "{near[0]}"?' if near else ""
+    if path and isinstance(path[0], int):
+        return f"entry {path[0] + 1}: {_key(path[1:])}" if path[1:] else f"entry {path[0] + 1}"
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).removeprefix(".") or "the file"
 
 
 def _at(value: Any, path: tuple) -> Any:
@@ -133,60 +195,50 @@ def _at(value: Any, path: tuple) -> Any:
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
-            return _MISSING
+            return MISSING
     return value
 
 
-def _file_of(path: tuple, documents: list[Document]) -> str:
-    """The last file that says something there, or that holds the place where something is missing."""
+def _document_of(path: tuple, documents: list[Document]) -> Document:
+    """The last that says something there. Where nothing stands there, the one that should have said it:
+    the last that names a kind (the others only change some of its values), else the first."""
     for depth in range(len(path), 0, -1):
-        for name, document in reversed(documents):
-            if _at(document, path[:depth]) is not _MISSING:
-                return name
-    return documents[0][0]
+        there = [document for document in documents if _at(document.content, path[:depth]) is not MISSING]
+        if there and depth == len(path):
+            return there[-1]
+        if there:
+            names_kind = [d for d in there if any(_at(d.content, (*path[:depth], key)) is not MISSING for key in KINDS)]
+            return names_kind[-1] if names_kind else there[0]
+    return documents[0]
 
 
-def _path(location: tuple, document: Any, schema: dict) -> tuple:
-    """Pydantic's location without the names of union members that it puts in between."""
-    path: tuple = ()
-    for i, part in enumerate(location):
-        here = _at(document, path)
-        last = i == len(location) - 1
-        is_key = isinstance(here, dict) and (part in here or (last and part in _keys(_schema_at(schema, path), schema)))
-        if is_key or (isinstance(here, list) and isinstance(part, int)):
-            path += (part,)
-    return path
+def _schemas(root: dict, path: tuple, content: Any) -> list[dict]:
+    """The schemas of a place: several where it may be one of several things, and does not say which."""
+    here = _alternatives(root, root)
+    for depth, part in enumerate((*path, None)):
+        value = _at(content, path[:depth])
+        here = [schema for schema in here if _may_be(schema, value)] or here
+        if part is not None:
+            here = [s for schema in here if (below := _below(schema, part)) for s in _alternatives(below, root)]
+    return here
+
+
+def _may_be(schema: dict, value: Any) -> bool:
+    constants = {key: below["const"] for key, below in schema.get("properties", {}).items() if "const" in below}
+    return all(_at(value, (key,)) == constant for key, constant in constants.items())
+
+
+def _below(schema: dict, part: Any) -> dict:
+    if isinstance(part, int):
+        return schema.get("items", {})
+    named = schema.get("properties", {}).get(part)
+    others = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")]
+    return named or next((s for s in others if isinstance(s, dict)), {})
 
 
 def _alternatives(schema: dict, root: dict) -> list[dict]:
-    if "$ref" in schema:
-        return _alternatives(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root)
-    members = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-    return [s for member in members for s in _alternatives(member, root)] if members else [schema]
-
-
-def _schema_at(root: dict, path: tuple) -> dict:
-    """The schema of a place; alternatives side by side under anyOf."""
-    here = _alternatives(root, root)
-    for part in path:
-        below = []
-        for schema in here:
-            if isinstance(part, int):
-                below.append(schema.get("items"))
-            else:
-                below.append(schema.get("properties", {}).get(part, schema.get("additionalProperties")))
-        here = [s for schema in below if isinstance(schema, dict) for s in _alternatives_with_text(schema, root)]
-    return {"anyOf": here}
-
-
-def _alternatives_with_text(schema: dict, root: dict) -> list[dict]:
     text = {"description": schema["description"]} if "description" in schema else {}
-    return [s | text for s in _alternatives(schema, root)]
-
-
-def _keys(schema: dict, root: dict) -> list[str]:
-    return sorted({key for s in schema.get("anyOf", [schema]) for key in s.get("properties", {})})
-
-
-def _description(schema: dict) -> str:
-    return next((s["description"].split("\n")[0] for s in schema.get("anyOf", []) if "description" in s), "")
+    if "$ref" in schema:
+        return _alternatives(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]] | text, root)
+    members = schema.get("anyOf") or schema.get("oneOf")
+    return [s for member in members for s in _alternatives(member | text, root)] if members else [schema]

@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dpvision.plan.config import Config, Dataset, Paper, Published, Scale
+from dpvision.plan.config import Config, Dataset, Name, Paper, Published, Scale
 
 FILES: dict[str, Any] = {
     "config": Config,
-    "datasets": dict[str, Dataset],
+    "datasets": dict[Name, Dataset],
     "paper": Paper,
     "published": list[Published],
     "scale": Scale,
@@ -17,17 +17,34 @@ FILES: dict[str, Any] = {
 
 def schemas() -> dict[str, dict]:
     """File name in config/schema -> schema."""
-    made = {f"{name}.json": TypeAdapter(kind).json_schema() for name, kind in FILES.items()}
+    made = {f"{name}.json": _closed(TypeAdapter(kind).json_schema()) for name, kind in FILES.items()}
     _lay_over_papers(made["scale.json"], made["paper.json"])
     return made
 
 
+def _closed(schema: Any) -> Any:
+    """With nothing allowed beside keys of a pattern: pydantic refuses others, but does not say so."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    return closed | {"additionalProperties": False} if "patternProperties" in schema else closed
+
+
 def _lay_over_papers(scale: dict, paper: dict) -> None:
     """What a scale lays over a paper has the paper's keys, none of them required."""
-    scale["$defs"] |= {name: _optional(schema) for name, schema in paper["$defs"].items()}
-    scale["$defs"]["PaperPart"] = _optional({key: value for key, value in paper.items() if key != "$defs"})
-    scale["properties"]["papers"]["additionalProperties"] = {"$ref": "#/$defs/PaperPart"}
+    part = _optional(paper)
+    scale["$defs"] |= part.pop("$defs") | {"PaperPart": part}
+    papers = scale["properties"]["papers"]
+    papers["patternProperties"] = {names: {"$ref": "#/$defs/PaperPart"} for names in papers["patternProperties"]}
 
 
-def _optional(schema: dict) -> dict:
-    return {key: value for key, value in schema.items() if key != "required"}
+def _optional(schema: Any) -> Any:
+    """Without a kind that says which of several things it is, a part may be of any."""
+    if isinstance(schema, list):
+        return [_optional(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    left = {key: value for key, value in schema.items() if key not in ("required", "discriminator")}
+    return {"anyOf" if key == "oneOf" else key: _optional(value) for key, value in left.items()}

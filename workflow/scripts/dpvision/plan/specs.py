@@ -4,10 +4,15 @@ A spec is a plain JSON value and holds what decides the result, nothing else: no
 paths. The digest in its name makes the name change with it, so nothing stale can be taken for fresh.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from dpvision.files import digest
-from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Recipe, ResNet9, Search
+import json
+from typing import TYPE_CHECKING, Any
+
+from dpvision.files import canonical_json, digest
+
+if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
+    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Recipe, ResNet9, Search
 
 Spec = dict[str, Any]
 
@@ -15,23 +20,34 @@ Spec = dict[str, Any]
 RECORD = ("spec.json", "metrics.json", "history.csv", "ledger.json", "weights.safetensors", "provenance.json")
 
 
+def canonical(spec: Spec) -> Spec:
+    """Keys in one order, whatever theirs in the configuration: Snakemake compares specs as text."""
+    return json.loads(canonical_json(spec))
+
+
+def source_spec(dataset: Dataset) -> Spec:
+    """Download a data set."""
+    return canonical(dataset.model_dump(include={"title", "licence", "sources", "files"}))
+
+
 def data_spec(name: str, dataset: Dataset) -> Spec:
     """Prepare a data set."""
     kept = dataset.model_dump(include={"files", "classes", "shape", "train", "test"})
-    return {"kind": "data", "name": name, **kept}
+    return canonical({"kind": "data", "name": name, **kept})
 
 
 def run_spec(data: Spec, dataset: Dataset, model: ResNet9, recipe: Recipe, cells: Cells, epsilon: float | None) -> Spec:
     """Train once; the seed is still to be named (`seeded`)."""
     split = dataset.model_dump(include={"validation", "split_seed", "mean", "std"})
     budget = None if epsilon is None else {"epsilon": epsilon, "delta": cells.delta, "accountant": "rdp"}
-    return {
+    run = {
         "kind": "run",
         "data": {**data, **split, "prepared": data_name(data)},
         "model": {**model.model_dump(exclude={"label"}), "slug": model.slug()},
         "recipe": recipe.model_dump(),
         "budget": budget,
     }
+    return canonical(run)
 
 
 def seeded(run: Spec, seed: int) -> Spec:
@@ -41,7 +57,8 @@ def seeded(run: Spec, seed: int) -> Spec:
 def study_spec(run: Spec, search: Search) -> Spec:
     """Search: `run` is trained with other values at the keys of the space, its seed the search's."""
     kept = search.model_dump(exclude={"epsilon"})
-    return {"kind": "study", "run": with_values(seeded(run, search.seed), dict.fromkeys(search.space)), **kept}
+    varied = with_values(seeded(run, search.seed), dict.fromkeys(search.space))
+    return canonical({"kind": "study", "run": varied, **kept})
 
 
 def hessian_spec(run_name: str, hessian: Hessian) -> Spec:
@@ -71,7 +88,7 @@ def analysis_name(spec: Spec) -> str:
 
 
 def _slug(run: Spec) -> str:
-    level = "nonprivate" if run["budget"] is None else f"eps{run['budget']['epsilon']:g}"
+    level = "nonprivate" if run["budget"] is None else f"eps{run['budget']['epsilon']:g}".replace("+", "")
     return f"{run['data']['name']}-{run['model']['slug']}-{level}"
 
 

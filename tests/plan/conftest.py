@@ -1,0 +1,65 @@
+"""A copy of the configuration to spoil, and of the project to run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpvision import plan
+from dpvision.errors import UserError
+from dpvision.plan.reading import read_yaml
+
+
+class Configuration:
+    """The project's config/, in a folder of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        shutil.copytree(plan.ROOT / "config", root / "config")
+
+    def change(self, file: str, old: str, new: str) -> "Configuration":
+        path = self.root / "config" / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{old!r} is not in {file}"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        return self
+
+    def plan(self, **settings: Any) -> plan.Plan:
+        content = read_yaml(self.root, "config/config.yaml").content
+        return plan.load(content | settings if settings else content, self.root)
+
+    def complaints(self, **settings: Any) -> list[str]:
+        with pytest.raises(UserError) as raised:
+            self.plan(**settings)
+        return str(raised.value).splitlines()
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Configuration:
+    return Configuration(tmp_path)
+
+
+class Project(Configuration):
+    """A copy of all that a command needs."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        for part in ("workflow", "profiles", "envs"):
+            shutil.copytree(plan.ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(plan.ROOT / "Snakefile", root)
+
+    def run(self, *words: str, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess:
+        """python -m words"""
+        # unbuffered output would hide what a reader that goes away does to buffered output
+        environment = {**os.environ, "PYTHONPATH": str(self.root / "workflow/scripts"), "PYTHONUNBUFFERED": ""}
+        options = {"capture_output": True, "text": True, "env": environment, "cwd": cwd or self.root} | options
+        return subprocess.run([sys.executable, "-m", *words], **options)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")

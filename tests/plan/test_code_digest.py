@@ -1,0 +1,142 @@
+"""A digest of the code that made a result: of a module and all of dpvision that it imports, of nothing else."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dpvision import code
+
+REAL = code.PACKAGE
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch) -> Path:
+    """A package called dpvision: a module, one that others import, one that none does, and a subpackage."""
+    folder = tmp_path / "dpvision"
+    for name in ("__init__", "start", "wanted", "unrelated", "sub/__init__", "sub/start", "sub/wanted"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.py").write_text(f"thing = 'of {name}'\n")
+    monkeypatch.setattr(code, "PACKAGE", folder)
+    return folder
+
+
+def digest(module: str) -> str:
+    code.code_digest.cache_clear()
+    return code.code_digest(module)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    yield
+    code.code_digest.cache_clear()
+
+
+def changes(file: Path, module: str) -> bool:
+    """Whether an edit of the file shows in the module's digest."""
+    before = digest(module)
+    file.write_text(file.read_text() + "# edited\n")
+    return digest(module) != before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import dpvision.wanted",
+        "import dpvision.wanted as w",
+        "import os, dpvision.wanted",
+        "from dpvision import wanted",
+        "from dpvision import wanted as w",
+        "from dpvision.wanted import thing",
+        "from dpvision.wanted import *",
+        "from . import wanted",
+        "from .wanted import thing",
+        "def later():\n    from dpvision.wanted import thing",
+        "if True:\n    from dpvision.wanted import thing",
+        "try:\n    import dpvision.wanted\nexcept ImportError:\n    pass",
+        "if TYPE_CHECKING:\n    pass\nelse:\n    import dpvision.wanted",
+    ],
+)
+def test_whatever_way_a_module_is_imported_it_counts(line, package):
+    (package / "start.py").write_text(f"{line}\n")
+    assert changes(package / "wanted.py", "dpvision.start")
+    assert not changes(package / "unrelated.py", "dpvision.start")
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("from . import wanted", "sub/wanted.py"),
+        ("from .wanted import thing", "sub/wanted.py"),
+        ("from .. import wanted", "wanted.py"),
+        ("from ..wanted import thing", "wanted.py"),
+        ("from . import thing", "sub/__init__.py"),
+        ("import dpvision.sub", "sub/__init__.py"),
+        ("from dpvision import sub", "sub/__init__.py"),
+        ("from dpvision.sub import thing", "sub/__init__.py"),
+        ("from dpvision.sub import wanted", "sub/wanted.py"),
+    ],
+)
+def test_imports_within_and_of_packages_count(line, file, package):
+    (package / "sub/start.py").write_text(f"{line}\n")
+    assert changes(package / file, "dpvision.sub.start")
+    for other in {"wanted.py", "sub/wanted.py", "unrelated.py"} - {file}:
+        assert not changes(package / other, "dpvision.sub.start"), other
+
+
+def test_a_package_s_own_file_counts_with_its_imports(package):
+    (package / "sub/__init__.py").write_text("from dpvision.wanted import thing\n")
+    assert changes(package / "wanted.py", "dpvision.sub")
+
+
+def test_what_is_imported_by_imports_counts(package):
+    (package / "start.py").write_text("from dpvision.sub import wanted\n")
+    (package / "sub/wanted.py").write_text("from dpvision.wanted import thing\nfrom dpvision import start\n")
+    assert changes(package / "wanted.py", "dpvision.start")
+
+
+def test_what_is_imported_for_type_checkers_alone_does_not_count(package):
+    (package / "start.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import dpvision.wanted\n")
+    assert not changes(package / "wanted.py", "dpvision.start")
+
+
+def test_of_several_modules_each_counts(package):
+    before = code.code_digest("dpvision.start", "dpvision.unrelated")
+    assert digest("dpvision.start") != before
+    (package / "unrelated.py").write_text("thing = 1\n")
+    code.code_digest.cache_clear()
+    assert code.code_digest("dpvision.start", "dpvision.unrelated") != before
+
+
+def test_moving_code_between_files_shows(package):
+    before = digest("dpvision.start")
+    (package / "start.py").rename(package / "begin.py")
+    assert digest("dpvision.begin") != before
+
+
+# --- the library's own stages ---
+
+
+@pytest.mark.parametrize(
+    ("file", "stage", "counts"),
+    [
+        ("training/step.py", "training.run", True),
+        ("privacy/noise.py", "training.run", True),
+        ("models/resnet9.py", "training.run", True),
+        ("plan/specs.py", "training.run", True),
+        ("plan/config.py", "training.run", False),
+        ("plan/checks.py", "training.run", False),
+        ("reporting/tables.py", "training.run", False),
+        ("reporting/figures.py", "reporting.figures", True),
+        ("reporting/figures.mplstyle", "reporting.figures", True),
+        ("curvature/spectrum.py", "reporting.figures", True),
+        ("reporting/figures.mplstyle", "reporting.tables", False),
+        ("reporting/figures.py", "reporting.tables", False),
+        ("training/step.py", "reporting.figures", False),
+        ("training/step.py", "search.study", True),
+    ],
+)
+def test_each_stage_rests_on_its_own_code(file, stage, counts, tmp_path, monkeypatch):
+    shutil.copytree(REAL, tmp_path / "dpvision", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "PACKAGE", tmp_path / "dpvision")
+    assert changes(tmp_path / "dpvision" / file, f"dpvision.{stage}") == counts

@@ -1,0 +1,757 @@
+"""A configuration that does not hold is refused before anything runs, in words that say what to do about it."""
+
+import copy
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+
+from dpvision import plan
+from dpvision.errors import UserError
+from dpvision.plan.reading import read_yaml
+
+CONFIG = "config.yaml"
+DATA = "datasets.yaml"
+PAPER = "papers/scalenorm.yaml"
+PUBLISHED = "published/scalenorm.yaml"
+AS_PUBLISHED = "scales/paper.yaml"
+DEMO = "scales/demo.yaml"
+SHOWN = {CONFIG: "config/config.yaml or the command line"}
+
+RECIPE = "optimizer, schedule, batch, epochs, clip"
+OF_A_PAPER = "title, seeds, models, recipes, searches, cells, hessian, activations, artifacts"
+A_NAME = "a name of small letters, digits and underscores that begins with a letter"
+AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
+SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"
+GROUPS = "groups: {search: groups}"
+GROUPS_ALLOWED = 'must be a whole number above 0 or "channels" or a mapping with search'
+EPSILONS = "epsilons: [2.89, 7.42, 9.88]"
+CHOICES = "[1, 16, 32, 64, channels]"
+LABEL = "    label: ResNet-9\n"
+FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
+
+
+@dataclass
+class Spoilt:
+    what: str
+    file: str
+    old: str
+    new: str
+    says: str  # after the file's name
+
+    def __str__(self) -> str:
+        return self.what
+
+
+SPOILT = [
+    # --- unknown and missing keys ---
+    Spoilt(
+        "an unknown key of a file", PAPER, "seeds:", "extra: 1\nseeds:", f"extra = 1: unknown key. Allowed here: {OF_A_PAPER}"
+    ),
+    Spoilt(
+        "a mistyped key of a file",
+        PAPER,
+        "searches:",
+        "serches:",
+        f'serches: unknown key. Did you mean "searches"? Allowed here: {OF_A_PAPER}',
+    ),
+    Spoilt(
+        "an unknown key of a recipe",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    momentum: 0.9",
+        f"recipes.resnet9.momentum = 0.9: unknown key. Allowed here: {RECIPE}",
+    ),
+    Spoilt(
+        "an unknown key in a scale's overlay",
+        DEMO,
+        "batch: 128",
+        "bach: 128",
+        f'papers.scalenorm.recipes.resnet9.bach = 128: unknown key. Did you mean "batch"? Allowed here: {RECIPE}',
+    ),
+    Spoilt(
+        "an unknown section in a scale's overlay",
+        DEMO,
+        "    models:\n",
+        "    modls:\n",
+        f'papers.scalenorm.modls: unknown key. Did you mean "models"? Allowed here: {OF_A_PAPER}',
+    ),
+    Spoilt(
+        "a key that another schedule has",
+        PAPER,
+        SCHEDULE,
+        "{name: constant, patience: 3}",
+        "recipes.resnet9.schedule.patience = 3: unknown key. Allowed here: name",
+    ),
+    Spoilt(
+        "an unknown key of a schedule",
+        PAPER,
+        "patience: 3",
+        "patience: 3, cooldown: 2",
+        "recipes.resnet9.schedule.cooldown = 2: unknown key. Allowed here: name, factor, patience",
+    ),
+    Spoilt(
+        "an unknown key of a source",
+        DATA,
+        "kind: npm #",
+        "kind: npm\n      url: x #",
+        'cifar10.sources[1].url = "x": unknown key. Allowed here: kind, package',
+    ),
+    Spoilt(
+        "an unknown key beside a search",
+        PAPER,
+        GROUPS,
+        "groups: {search: groups, more: 1}",
+        "models.resnet9.groups.more = 1: unknown key. Allowed here: search",
+    ),
+    Spoilt(
+        "a mistyped resource",
+        AS_PUBLISHED,
+        "train: {threads: 4",
+        "train: {thread: 4",
+        'resources.train.thread = 4: unknown key. Did you mean "threads"? '
+        "Allowed here: threads, mem_mb, runtime, gpu, physical_batch",
+    ),
+    Spoilt(
+        "a mistyped stage",
+        AS_PUBLISHED,
+        "  train: {threads",
+        "  trane: {threads",
+        'resources.trane: unknown key. Did you mean "train"? '
+        "Allowed here: download, prepare, search, train, curvature, activations, report",
+    ),
+    Spoilt(
+        "a mistyped setting",
+        CONFIG,
+        "papers: [scalenorm]",
+        "papers: [scalenorm]\nfolder: {}",
+        'folder: unknown key. Did you mean "folders"? Allowed here: scale, papers, folders',
+    ),
+    Spoilt(
+        "a key that a data set lacks",
+        DATA,
+        "  classes: 10\n",
+        "",
+        "cifar10.classes: this key is missing; it must be a whole number above 1 (How many there are)",
+    ),
+    Spoilt(
+        "a key that a model lacks",
+        PAPER,
+        LABEL,
+        "",
+        "models.resnet9.label: this key is missing; it must be text "
+        "(How tables and figures call it. A display label: changing it makes nothing stale)",
+    ),
+    Spoilt(
+        "a schedule that says not which",
+        PAPER,
+        SCHEDULE,
+        "{factor: 0.5, patience: 3}",
+        'recipes.resnet9.schedule.name: this key is missing; it must be "plateau" or "constant" (The schedule)',
+    ),
+    Spoilt(
+        "a key that a published number lacks",
+        PUBLISHED,
+        FIRST_ROW,
+        "metric: top1, statistic: median",
+        "entry 1: value: this key is missing; it must be a number (The number)",
+    ),
+    # --- names of what there is ---
+    Spoilt(
+        "a scale that does not exist",
+        CONFIG,
+        "scale: paper",
+        "scale: deom",
+        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, paper',
+    ),
+    Spoilt(
+        "a paper that does not exist",
+        CONFIG,
+        "[scalenorm]",
+        "[scalnorm]",
+        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm',
+    ),
+    Spoilt(
+        "an overlay for a paper that does not exist",
+        DEMO,
+        "  scalenorm:",
+        "  scalnorm:",
+        'papers.scalnorm: there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm',
+    ),
+    Spoilt(
+        "a folder for a data set that does not exist",
+        CONFIG,
+        "folders: {}",
+        "folders: {cifar: data}",
+        'folders.cifar = "data": there is no data set "cifar". Did you mean "cifar10"? Allowed: cifar10, digits',
+    ),
+    Spoilt(
+        "a data set that does not exist",
+        PAPER,
+        "dataset: cifar10",
+        "dataset: cifar",
+        'cells.cifar10.dataset = "cifar": there is no data set "cifar". Did you mean "cifar10"? Allowed: cifar10, digits',
+    ),
+    Spoilt(
+        "a data set of an overlay that does not exist",
+        DEMO,
+        "dataset: digits",
+        "dataset: digit",
+        'papers.scalenorm.cells.cifar10.dataset = "digit": there is no data set "digit". '
+        'Did you mean "digits"? Allowed: cifar10, digits',
+    ),
+    Spoilt(
+        "a model that does not exist",
+        PAPER,
+        "models: [scaleresnet9, resnet9]",
+        "models: [scaleresnet, resnet9]",
+        'cells.cifar10.models[0] = "scaleresnet": there is no model "scaleresnet". '
+        'Did you mean "scaleresnet9"? Allowed: resnet9, scaleresnet9',
+    ),
+    Spoilt(
+        "a recipe that does not exist",
+        PAPER,
+        "    recipe: resnet9",
+        "    recipe: resnet",
+        'cells.cifar10.recipe = "resnet": there is no recipe "resnet". Did you mean "resnet9"? Allowed: resnet9',
+    ),
+    Spoilt(
+        "a search that does not exist",
+        PAPER,
+        GROUPS,
+        "groups: {search: grups}",
+        'models.resnet9.groups.search = "grups": there is no search "grups". Did you mean "groups"? Allowed: groups',
+    ),
+    Spoilt(
+        "cells that do not exist",
+        PAPER,
+        "cells: [cifar10]\n    statistic: median",
+        "cells: [cifar]\n    statistic: median",
+        'artifacts.table1.cells[0] = "cifar": there is no group of cells "cifar". Did you mean "cifar10"? Allowed: cifar10',
+    ),
+    Spoilt(
+        "a published number for an artifact that does not exist",
+        PUBLISHED,
+        "{artifact: table4,",
+        "{artifact: tabel4,",
+        'entry 25: artifact = "tabel4": there is no artifact "tabel4". Did you mean "table4"? '
+        "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum",
+    ),
+    Spoilt(
+        "a schedule that does not exist",
+        PAPER,
+        "name: plateau",
+        "name: plato",
+        'recipes.resnet9.schedule.name = "plato": must be "plateau" or "constant". Did you mean "plateau"?',
+    ),
+    Spoilt(
+        "a kind of source that does not exist",
+        DATA,
+        "kind: npm",
+        "kind: nmp",
+        'cifar10.sources[1].kind = "nmp": must be "archive" or "npm" or "python". Did you mean "npm"?',
+    ),
+    Spoilt(
+        "a family of models that does not exist",
+        PAPER,
+        "family: resnet9",
+        "family: resnet18",
+        'models.resnet9.family = "resnet18": must be "resnet9"',
+    ),
+    Spoilt(
+        "a statistic that does not exist",
+        PAPER,
+        "statistic: median",
+        "statistic: mean",
+        'artifacts.table1.statistic = "mean": must be "median" or "best". Did you mean "median"?',
+    ),
+    Spoilt(
+        "a key that cannot be searched over",
+        PAPER,
+        f"{{model.groups: {CHOICES}}}",
+        f"{{model.group: {CHOICES}}}",
+        'searches.groups.space.model.group: there is no key to search over "model.group". '
+        'Did you mean "model.groups"? Allowed: model.groups',
+    ),
+    # --- types ---
+    Spoilt(
+        "text for a number",
+        PAPER,
+        "batch: 1024",
+        'batch: "1024"',
+        'recipes.resnet9.batch = "1024": must be a whole number above 0',
+    ),
+    Spoilt(
+        "a fraction for a whole number",
+        PAPER,
+        "batch: 1024",
+        "batch: 10.5",
+        "recipes.resnet9.batch = 10.5: must be a whole number above 0",
+    ),
+    Spoilt(
+        "nothing for a number", PAPER, "batch: 1024", "batch:", "recipes.resnet9.batch = null: must be a whole number above 0"
+    ),
+    Spoilt(
+        "yes for a number", PAPER, "batch: 1024", "batch: yes", "recipes.resnet9.batch = true: must be a whole number above 0"
+    ),
+    Spoilt(
+        "a unit behind a number",
+        AS_PUBLISHED,
+        "mem_mb: 4000",
+        "mem_mb: 4G",
+        'resources.prepare.mem_mb = "4G": must be a whole number above 0',
+    ),
+    Spoilt("a number for text", PAPER, 'title: "ScaleNorm (Klause et al. 2022)"', "title: 2022", "title = 2022: must be text"),
+    Spoilt("a number for a folder", CONFIG, "folders: {}", "folders: {digits: 3}", "folders.digits = 3: must be text"),
+    Spoilt("a number for a list", PAPER, "seeds: [34, 50, 113]", "seeds: 34", "seeds = 34: must be a list of at least 1 value"),
+    Spoilt("text for a list", CONFIG, "[scalenorm]", "scalenorm", 'papers = "scalenorm": must be a list of at least 1 value'),
+    Spoilt("nothing for a mapping", CONFIG, "folders: {}", "folders:", "folders = null: must be a mapping"),
+    Spoilt(
+        "a list for a mapping",
+        PAPER,
+        "optimizer: {name: nadam, learning_rate: 1.0e-3}",
+        "optimizer: [nadam, 1.0e-3]",
+        'recipes.resnet9.optimizer = ["nadam", 0.001]: must be a mapping with name, learning_rate',
+    ),
+    Spoilt(
+        "a word for groups",
+        PAPER,
+        GROUPS,
+        "groups: chanels",
+        f'models.resnet9.groups = "chanels": {GROUPS_ALLOWED}. Did you mean "channels"?',
+    ),
+    Spoilt("a list for groups", PAPER, GROUPS, "groups: [1, 2]", f"models.resnet9.groups = [1, 2]: {GROUPS_ALLOWED}"),
+    Spoilt(
+        "a word for a published number", PUBLISHED, "value: 65.6", "value: high", 'entry 1: value = "high": must be a number'
+    ),
+    # --- values ---
+    Spoilt("ε of zero", PAPER, EPSILONS, "epsilons: [0]", "cells.cifar10.epsilons[0] = 0: must be a number above 0 or null"),
+    Spoilt(
+        "a negative ε",
+        PAPER,
+        EPSILONS,
+        "epsilons: [2.89, -1]",
+        "cells.cifar10.epsilons[1] = -1: must be a number above 0 or null",
+    ),
+    Spoilt(
+        "an ε that is no number", PAPER, EPSILONS, "epsilons: [.inf]", "cells.cifar10.epsilons[0] = Infinity: must be finite"
+    ),
+    Spoilt(
+        "an ε of a search of zero",
+        PAPER,
+        "epsilon: 7.42",
+        "epsilon: 0",
+        "searches.groups.epsilon = 0: must be a number above 0",
+    ),
+    Spoilt("δ of zero", PAPER, "delta: 1.0e-5", "delta: 0", "cells.cifar10.delta = 0: must be a number above 0 and below 1"),
+    Spoilt("δ of one", PAPER, "delta: 1.0e-5", "delta: 1", "cells.cifar10.delta = 1: must be a number above 0 and below 1"),
+    Spoilt(
+        "δ of 1/N",
+        DEMO,
+        "delta: 1.0e-4",
+        f"delta: {1 / 1257!r}",
+        f"papers.scalenorm.cells.cifar10.delta = {1 / 1257!r}: must be below 1/N = 0.000796: "
+        "digits trains on N = 1257 examples, 1437 less 180 held out",
+    ),
+    Spoilt(
+        "a batch larger than the data set",
+        PAPER,
+        "batch: 1024",
+        "batch: 45001",
+        "recipes.resnet9.batch = 45001: must be at most 45000: cifar10 trains on N = 45000 examples, 50000 less 5000 held out",
+    ),
+    Spoilt(
+        "a batch of an overlay larger than the data set",
+        DEMO,
+        "batch: 128",
+        "batch: 1258",
+        "papers.scalenorm.recipes.resnet9.batch = 1258: must be at most 1257: "
+        "digits trains on N = 1257 examples, 1437 less 180 held out",
+    ),
+    Spoilt("no groups", PAPER, GROUPS, "groups: 0", f"models.resnet9.groups = 0: {GROUPS_ALLOWED}"),
+    Spoilt(
+        "groups that do not divide",
+        PAPER,
+        GROUPS,
+        "groups: 48",
+        "models.resnet9.groups = 48: 48 groups do not divide the 64 channels of resnet9; "
+        'allowed: 1, 2, 4, 8, 16, 32, 64, 128, 256, "channels"',
+    ),
+    Spoilt(
+        "groups of a search that do not divide",
+        DEMO,
+        "[1, 4, 8, channels]",
+        "[1, 3, 8, channels]",
+        "papers.scalenorm.searches.groups.space.model.groups[1] = 3: 3 groups do not divide the 8 channels of resnet9; "
+        'allowed: 1, 2, 4, 8, 16, 32, "channels"',
+    ),
+    Spoilt(
+        "a choice of a search that is no number of groups",
+        PAPER,
+        CHOICES,
+        "[1, 16, 32, 64, chanels]",
+        'searches.groups.space.model.groups[4] = "chanels": must be a whole number above 0 or "channels"',
+    ),
+    Spoilt(
+        "a width that divides channels",
+        PAPER,
+        LABEL,
+        f"{LABEL}    width: 0.3\n",
+        "models.resnet9.width = 0.3: must be a multiple of 1/64: of 64 channels it would make 19.2",
+    ),
+    Spoilt(
+        "a width that leaves no channel",
+        DEMO,
+        "{width: 0.125}",
+        "{width: 0.001}",
+        "papers.scalenorm.models.resnet9.width = 0.001: must be a multiple of 1/64: of 64 channels it would make 0.064",
+    ),
+    Spoilt(
+        "batch normalisation under a budget",
+        PAPER,
+        LABEL,
+        f"{LABEL}    norm: batch\n",
+        'models.resnet9.norm = "batch": not under differential privacy (cells.cifar10): every example\'s output depends on '
+        "the others of its batch, so no example's gradient can be bounded; use group, or epsilons: [null]",
+    ),
+    Spoilt("a seed twice", PAPER, "[34, 50, 113]", "[34, 50, 34]", "seeds = [34, 50, 34]: 34 stands there more than once"),
+    Spoilt(
+        "a negative seed",
+        PAPER,
+        "[34, 50, 113]",
+        "[34, -1]",
+        "seeds[1] = -1: must be a whole number of at least 0 and below 4294967296",
+    ),
+    Spoilt("no seeds", PAPER, "[34, 50, 113]", "[]", "seeds = []: must be a list of at least 1 value"),
+    Spoilt("no papers", CONFIG, "[scalenorm]", "[]", "papers = []: must be a list of at least 1 value"),
+    Spoilt(
+        "a paper twice",
+        CONFIG,
+        "[scalenorm]",
+        "[scalenorm, scalenorm]",
+        'papers = ["scalenorm", "scalenorm"]: "scalenorm" stands there more than once',
+    ),
+    Spoilt("no ε", PAPER, EPSILONS, "epsilons: []", "cells.cifar10.epsilons = []: must be a list of at least 1 value"),
+    Spoilt(
+        "an ε twice",
+        PAPER,
+        EPSILONS,
+        "epsilons: [5, 7.42, 5.0]",
+        "cells.cifar10.epsilons = [5, 7.42, 5.0]: 5.0 stands there more than once",
+    ),
+    Spoilt(
+        "a model twice",
+        PAPER,
+        "[scaleresnet9, resnet9]",
+        "[resnet9, resnet9]",
+        'cells.cifar10.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once',
+    ),
+    Spoilt(
+        "more trials than combinations",
+        PAPER,
+        "trials: 5",
+        "trials: 6",
+        "searches.groups.trials = 6: must be at most 5: no combination is tried twice, and the space has no more",
+    ),
+    Spoilt(
+        "one choice for a search",
+        PAPER,
+        CHOICES,
+        "[16]",
+        "searches.groups.space.model.groups = [16]: must be a list of at least 2 values",
+    ),
+    Spoilt("no workers", DEMO, "workers: 2", "workers: 0", "workers = 0: must be a whole number above 0"),
+    Spoilt(
+        "more held out than there is",
+        DATA,
+        "validation: 5000",
+        "validation: 50000",
+        "cifar10.validation = 50000: must be below 50000, the training examples it is taken from",
+    ),
+    Spoilt(
+        "a mean for too few channels",
+        DATA,
+        "mean: [0.4914, 0.4822, 0.4465]",
+        "mean: [0.4914, 0.4822]",
+        "cifar10.mean = [0.4914, 0.4822]: must have 3 values, one a channel",
+    ),
+    Spoilt(
+        "a shape without channels",
+        DATA,
+        "shape: [3, 32, 32]",
+        "shape: [32, 32]",
+        "cifar10.shape = [32, 32]: must be a list of 3 values",
+    ),
+    Spoilt(
+        "an MD5 in capitals",
+        DATA,
+        "5dd7e06a14cb22eb9f671a540d1b7c25",
+        "5DD7E06A14CB22EB9F671A540D1B7C25",
+        f'cifar10.files.data_batch_1.bin = "5DD7E06A14CB22EB9F671A540D1B7C25": {AN_MD5}',
+    ),
+    Spoilt(
+        "an MD5 of an archive cut short",
+        DATA,
+        "c32a1d4ab5d03f1284b67883e8d87530",
+        "c32a1d4a",
+        f'cifar10.sources[0].md5 = "c32a1d4a": {AN_MD5}',
+    ),
+    Spoilt("a data set in capitals", DATA, "digits:\n", "Digits:\n", f"Digits: must be {A_NAME}"),
+    Spoilt("an artifact in capitals", PAPER, "  figure2:", "  Figure2:", f"artifacts.Figure2: must be {A_NAME}"),
+    Spoilt(
+        "an artifact called like a rule",
+        PAPER,
+        "  figure2:",
+        "  train:",
+        "artifacts.train: this is the name of a rule of the workflow: a target needs one of its own",
+    ),
+    Spoilt(
+        "an artifact called like the paper",
+        PAPER,
+        "  figure2:",
+        "  scalenorm:",
+        "artifacts.scalenorm: this is the name of a paper: a target needs one of its own",
+    ),
+    Spoilt(
+        "an ε of an artifact that its cells have not",
+        PAPER,
+        "epsilons: [7.42]\n    statistic: best",
+        "epsilons: [7.42, 7.5]\n    statistic: best",
+        "artifacts.table4.epsilons[1] = 7.5: none of its cells has this ε; allowed: 2.89, 7.42, 9.88",
+    ),
+    Spoilt(
+        "a published number twice",
+        PUBLISHED,
+        "epsilon: 7.42, metric: top1, statistic: median, value: 71.8",
+        "epsilon: 2.89, metric: top1, statistic: median, value: 71.8",
+        "entry 2: the same as entry 1: table1, cifar10, scaleresnet9, 2.89, top1; keep one",
+    ),
+    # --- YAML ---
+    Spoilt(
+        "a bracket that is not closed",
+        PAPER,
+        "[34, 50, 113]",
+        "[34, 50, 113",
+        "line 6: did not find expected ',' or ']': \"models:\"",
+    ),
+    Spoilt(
+        "a key twice",
+        PAPER,
+        "    batch: 1024",
+        "    batch: 1024\n    batch: 12",
+        'line 22: the key "batch" stands there twice: "    batch: 12"',
+    ),
+    Spoilt(
+        "a tab",
+        PAPER,
+        "    batch: 1024",
+        "\tbatch: 1024",
+        'line 21: found character that cannot start any token: "\\tbatch: 1024"',
+    ),
+]
+
+
+@pytest.mark.parametrize("spoilt", SPOILT, ids=str)
+def test_one_line_names_file_key_value_and_what_is_allowed(spoilt, configuration):
+    configuration.change(spoilt.file, spoilt.old, spoilt.new)
+    settings = {"scale": "demo"} if spoilt.file == DEMO else {}
+    file = SHOWN.get(spoilt.file, f"config/{spoilt.file}")
+    between = ", " if spoilt.says.startswith("line ") else ": "
+    assert configuration.complaints(**settings) == [f"{file}{between}{spoilt.says}"]
+
+
+def test_all_errors_of_a_file_are_listed_one_a_line(configuration):
+    configuration.change(PAPER, "epochs: 50", "epoch: 50").change(PAPER, "[34, 50, 113]", "[34, -1]")
+    assert configuration.change(PAPER, EPSILONS, "epsilons: [0, x]").complaints() == [
+        "config/papers/scalenorm.yaml: seeds[1] = -1: must be a whole number of at least 0 and below 4294967296",
+        "config/papers/scalenorm.yaml: recipes.resnet9.epochs: this key is missing; it must be a whole number above 0 "
+        "(Passes over the data in expectation: floor(epochs * N / batch) steps)",
+        f'config/papers/scalenorm.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? Allowed here: {RECIPE}',
+        "config/papers/scalenorm.yaml: cells.cifar10.epsilons[0] = 0: must be a number above 0 or null",
+        'config/papers/scalenorm.yaml: cells.cifar10.epsilons[1] = "x": must be a number above 0 or null',
+    ]
+
+
+def test_all_values_that_are_wrong_beside_others_are_listed(configuration):
+    configuration.change(PAPER, "batch: 1024", "batch: 50000").change(PAPER, "delta: 1.0e-5", "delta: 0.1")
+    configuration.change(PAPER, "trials: 5", "trials: 9")
+    keys = [line.split(" = ")[0] for line in configuration.complaints()]
+    assert keys == [
+        "config/papers/scalenorm.yaml: searches.groups.trials",
+        "config/papers/scalenorm.yaml: recipes.resnet9.batch",
+        "config/papers/scalenorm.yaml: cells.cifar10.delta",
+    ]
+
+
+def test_a_mistyped_search_is_both_missing_and_unknown(configuration):
+    assert configuration.change(PAPER, GROUPS, "groups: {sarch: groups}").complaints() == [
+        f"config/papers/scalenorm.yaml: models.resnet9.groups.search: this key is missing; it must be {A_NAME} "
+        "(The name of one of the paper's searches)",
+        'config/papers/scalenorm.yaml: models.resnet9.groups.sarch = "groups": unknown key. Did you mean "search"? '
+        "Allowed here: search",
+    ]
+
+
+def test_a_key_that_the_paper_lacks_is_missing_in_the_paper_at_every_scale(configuration):
+    (line,) = configuration.change(PAPER, "    clip: 1.5", "").complaints(scale="demo")
+    assert line.startswith("config/papers/scalenorm.yaml: recipes.resnet9.clip: this key is missing")
+
+
+def test_a_key_that_a_scale_s_own_schedule_lacks_is_missing_in_the_scale(configuration):
+    configuration.change(PAPER, SCHEDULE, "{name: constant}")
+    configuration.change(DEMO, "        batch: 128", "        schedule: {name: plateau, factor: 0.5}\n        batch: 128")
+    (line,) = configuration.complaints(scale="demo")
+    assert line.startswith("config/scales/demo.yaml: papers.scalenorm.recipes.resnet9.schedule.patience: this key is missing")
+
+
+def test_a_scale_s_slip_in_a_name_is_told_from_a_recipe_that_lacks_keys(configuration):
+    first, *rest = configuration.change(DEMO, "      resnet9:\n", "      resnet:\n").complaints(scale="demo")
+    recipe = "config/scales/demo.yaml: papers.scalenorm.recipes.resnet"
+    assert first == f'{recipe}: there is no recipe "resnet". Did you mean "resnet9"? Allowed: resnet9'
+    assert [line.split(": ")[1] for line in rest] == [
+        f"papers.scalenorm.recipes.resnet.{key}" for key in ("optimizer.name", "schedule", "clip")
+    ]
+
+
+def test_a_scale_may_add_what_is_whole(configuration):
+    whole = "    artifacts:\n      quick: {kind: accuracy, title: Quick, cells: [cifar10]}\n"
+    planned = configuration.change(DEMO, "    hessian:", f"{whole}    hessian:").plan(scale="demo")
+    assert planned.targets("quick") == [f"results/demo/tables/quick.{kind}" for kind in ("csv", "md", "tex")]
+
+
+def test_another_kind_in_a_scale_replaces_the_paper_s_and_keeps_none_of_its_keys(configuration):
+    configuration.change(DEMO, "        batch: 128", "        schedule: {name: constant}\n        batch: 128")
+    schedules = [run["recipe"]["schedule"] for run in configuration.plan(scale="demo").runs.values()]
+    assert all(schedule == {"name": "constant"} for schedule in schedules)
+
+
+def test_a_number_in_scientific_notation_needs_no_point(configuration):
+    plain = configuration.plan().runs
+    configuration.change(PAPER, "delta: 1.0e-5", "delta: 1e-5").change(PAPER, "learning_rate: 1.0e-3", "learning_rate: 1E-3")
+    assert configuration.plan().runs == plain
+
+
+def test_an_artifact_is_of_one_paper(configuration):
+    for folder in ("papers", "published"):
+        shutil.copy(configuration.root / f"config/{folder}/scalenorm.yaml", configuration.root / f"config/{folder}/again.yaml")
+    first, *_ = configuration.complaints(papers=["scalenorm", "again"])
+    assert first == (
+        "config/papers/again.yaml: artifacts.table1: "
+        "this is the name of an artifact of scalenorm: a target needs one of its own"
+    )
+
+
+def test_no_artifact_is_called_like_a_rule():
+    rules = [plan.ROOT / "Snakefile", *(plan.ROOT / "workflow/rules").glob("*.smk")]
+    names = {name for file in rules for name in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)}
+    assert names == set(plan.build.RULES)
+
+
+def test_batch_normalisation_without_a_budget_is_a_control(configuration):
+    configuration.change(PAPER, LABEL, f"{LABEL}    norm: batch\n").change(PAPER, EPSILONS, "epsilons: [null]")
+    text = (configuration.root / "config" / PAPER).read_text()
+    (configuration.root / "config" / PAPER).write_text(text.replace("    epsilons: [7.42]", "    epsilons: [null]"))
+    assert {run["budget"] for run in configuration.plan().runs.values()} == {None}
+
+
+def test_delta_does_not_matter_without_a_budget(configuration):
+    configuration.change(PAPER, EPSILONS, "epsilons: [null]").change(PAPER, "delta: 1.0e-5", "delta: 0.5")
+    text = (configuration.root / "config" / PAPER).read_text()
+    (configuration.root / "config" / PAPER).write_text(text.replace("    epsilons: [7.42]", ""))
+    assert len(configuration.plan().runs) == 6
+
+
+def test_a_search_needs_something_that_is_searched(configuration):
+    path = configuration.root / "config" / PAPER
+    path.write_text(path.read_text().replace(GROUPS, "groups: 32"))
+    assert configuration.complaints() == [
+        'config/papers/scalenorm.yaml: artifacts.groups.cells = ["cifar10"]: none of these leaves anything to a search'
+    ]
+
+
+@pytest.mark.parametrize("file", [DATA, PAPER, PUBLISHED])
+def test_a_file_that_is_not_there_is_named(file, configuration):
+    (configuration.root / "config" / file).unlink()
+    (line,) = configuration.complaints()
+    if file == PAPER:
+        assert "there is no paper" in line
+    else:
+        assert line == f"config/{file}: this file cannot be read: No such file or directory"
+
+
+def test_an_empty_file_lacks_everything(configuration):
+    (configuration.root / "config" / PAPER).write_text("# nothing yet\n")
+    assert configuration.complaints() == [
+        "config/papers/scalenorm.yaml: the file = null: must be a mapping with title, seeds, models, recipes, cells, artifacts"
+    ]
+
+
+def test_a_file_in_another_encoding_is_named(configuration):
+    (configuration.root / "config" / DATA).write_bytes("digits: {title: Übung}\n".encode("latin-1"))
+    assert configuration.complaints() == ["config/datasets.yaml: not text in UTF-8: invalid continuation byte at byte 16"]
+
+
+# --- whatever is wrong ---
+
+WRONG = (None, 0, -1, 3, 1.5, True, "text", "", [], [1, 1], [[]], {}, {"x": 1}, {1: 2}, {None: 1}, 10**30, float("nan"))
+WORDS_OF_THE_MACHINE = re.compile(
+    r"Input|dictionary|None|True|instance|validation error|anyOf|ref|tag:|something else|be [.]?$"
+)
+
+
+def places(value: Any, path: tuple = ()) -> Iterator[tuple]:
+    yield path
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(below, (*path, key))
+
+
+def with_value(content: Any, path: tuple, value: Any) -> Any:
+    if not path:
+        return value
+    changed = copy.copy(content)
+    changed[path[0]] = with_value(content[path[0]], path[1:], value)
+    return changed
+
+
+@pytest.mark.parametrize("file", [CONFIG, DATA, PAPER, PUBLISHED, AS_PUBLISHED, DEMO])
+def test_no_value_anywhere_leads_to_a_traceback_or_to_the_words_of_the_machine(file, configuration):
+    content = read_yaml(configuration.root, f"config/{file}").content
+    draw = random.Random(file)
+    found = list(places(content))
+    for path, value in [(draw.choice(found), draw.choice(WRONG)) for _ in range(60)]:
+        wrong = with_value(content, path, value)
+        (configuration.root / "config" / file).write_text(yaml.safe_dump(wrong, allow_unicode=True, sort_keys=False))
+        try:
+            configuration.plan(**({"scale": "demo"} if file == DEMO else {}))
+        except UserError as error:
+            for line in str(error).splitlines():
+                assert line.startswith("config/"), (path, value)
+                assert not WORDS_OF_THE_MACHINE.search(line), (path, value)
+
+
+# --- through Snakemake ---
+
+
+def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
+    done = project.run("snakemake", "-n", "--config", "scale=deom")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, paper' in said
+    assert "Traceback" not in said
+    assert "Building DAG" not in said
+
+
+def test_snakemake_shows_every_line_of_what_is_wrong(project):
+    project.change(DEMO, "batch: 128", "bach: 128").change(DEMO, "iterations: 100", "iterations: many")
+    done = project.run("snakemake", "--cores", "1", "table1", "--config", "scale=demo")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert 'config/scales/demo.yaml: papers.scalenorm.recipes.resnet9.bach = 128: unknown key. Did you mean "batch"?' in said
+    assert 'config/scales/demo.yaml: papers.scalenorm.hessian.iterations = "many": must be a whole number above 0' in said
+    assert "Traceback" not in said
+    assert not (project.root / "results").exists()

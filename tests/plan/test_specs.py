@@ -1,0 +1,291 @@
+"""A spec holds what decides a result and nothing else: its digest names the folder."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpvision import plan
+from dpvision.plan import specs
+
+PAPER = "papers/scalenorm.yaml"
+DATA = "datasets.yaml"
+DEMO = "scales/demo.yaml"
+SPECS = ("sources", "data", "runs", "studies", "hessians", "activations", "artifacts")
+LABEL = "    label: ResNet-9\n"
+FIXED = ("groups: {search: groups}", "groups: 32")
+
+
+def as_snakemake_compares(planned: plan.Plan) -> dict[str, dict[str, str]]:
+    """Of each kind: name -> spec as text, in which the order of keys counts."""
+    return {kind: {name: repr(spec) for name, spec in getattr(planned, kind).items()} for kind in SPECS}
+
+
+def backwards(value: Any) -> Any:
+    """With the keys of all mappings in the opposite order."""
+    if isinstance(value, dict):
+        return {key: backwards(below) for key, below in reversed(value.items())}
+    return [backwards(below) for below in value] if isinstance(value, list) else value
+
+
+# --- what changes a run ---
+
+
+@pytest.mark.parametrize("scale", ["paper", "demo"])
+def test_the_order_of_keys_changes_nothing(scale, configuration):
+    before = as_snakemake_compares(configuration.plan(scale=scale))
+    for file in (configuration.root / "config").rglob("*.yaml"):
+        said = yaml.safe_load(file.read_text())
+        file.write_text(yaml.safe_dump(backwards(said), sort_keys=False))
+        assert list(yaml.safe_load(file.read_text())) != list(said) or isinstance(said, list)
+    assert as_snakemake_compares(configuration.plan(scale=scale)) == before
+
+
+def test_comments_and_spaces_change_nothing(configuration):
+    before = as_snakemake_compares(configuration.plan())
+    for file in (configuration.root / "config").rglob("*.yaml"):
+        file.write_text("# changed\n\n" + re.sub(r"\s+#.*", "", file.read_text()) + "# the end\n")
+    assert as_snakemake_compares(configuration.plan()) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (PAPER, "ResNet-9\n", "Network of nine layers\n"),
+        (PAPER, 'title: "ScaleNorm', 'title: "The paper on ScaleNorm'),
+        (PAPER, "title: Best of the repetitions", "title: The best"),
+        ("scales/paper.yaml", "title: as published", "title: all of it"),
+        ("scales/paper.yaml", "workers: 4", "workers: 40"),
+        ("scales/paper.yaml", "train: {threads: 4, mem_mb: 16000", "train: {threads: 8, physical_batch: 64, mem_mb: 8000"),
+        ("config.yaml", "folders: {}", "folders: {cifar10: somewhere}"),
+    ],
+)
+def test_labels_resources_and_folders_change_nothing(file, old, new, configuration):
+    before = as_snakemake_compares(configuration.plan())
+    assert as_snakemake_compares(configuration.change(file, old, new).plan()) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (PAPER, "learning_rate: 1.0e-3", "learning_rate: 1.1e-3"),
+        (PAPER, "factor: 0.5", "factor: 0.6"),
+        (PAPER, "patience: 3", "patience: 4"),
+        (PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: constant}"),
+        (PAPER, "batch: 1024", "batch: 1025"),
+        (PAPER, "epochs: 50", "epochs: 51"),
+        (PAPER, "clip: 1.5", "clip: 1.6"),
+        (PAPER, "delta: 1.0e-5", "delta: 1.1e-5"),
+        (DATA, "validation: 5000", "validation: 5001"),
+        (DATA, "validation: 5000", "validation: 5000\n  split_seed: 1"),
+        (DATA, "[0.4914, 0.4822, 0.4465]", "[0.4914, 0.4822, 0.4466]"),
+        (DATA, "[0.2471, 0.2435, 0.2616]", "[0.2471, 0.2435, 0.2617]"),
+        (DATA, "train: 50000", "train: 49999"),
+        (DATA, "test: 10000", "test: 9999"),
+        (DATA, "5dd7e06a14cb22eb9f671a540d1b7c25", "5dd7e06a14cb22eb9f671a540d1b7c26"),
+    ],
+)
+def test_every_value_that_decides_makes_other_runs(file, old, new, configuration):
+    """Without a search: its own digest changes with them, and would hide that theirs does."""
+    for _ in range(2):
+        configuration.change(PAPER, *FIXED)
+    configuration.change(PAPER, "kind: search", "kind: curves")
+    before = configuration.plan().runs
+    after = configuration.change(file, old, new).plan().runs
+    assert len(after) == len(before) == 18
+    assert not before.keys() & after.keys()
+
+
+@pytest.mark.parametrize("more", ["width: 0.5", "groups: 16", "order: activation-norm", "scale_norm: true"])
+def test_every_value_of_a_model_makes_other_runs_of_it_alone(more, configuration):
+    for _ in range(2):
+        configuration.change(PAPER, *FIXED)
+    configuration.change(PAPER, "kind: search", "kind: curves")
+    before = configuration.plan().runs
+    path = configuration.root / "config" / PAPER
+    named = more.split(":")[0]
+    head, tail = path.read_text().split(LABEL)
+    path.write_text(head + LABEL + f"    {more}\n" + tail.replace("    groups: 32\n", "", 1 if named == "groups" else 0))
+    after = configuration.plan().runs
+    kept = {name for name in before if "-scaleresnet9-" in name}
+    assert len(kept) == 9
+    assert before.keys() & after.keys() == kept
+
+
+def test_another_epsilon_makes_other_runs_of_its_cells_alone(configuration):
+    before = configuration.plan().runs
+    after = configuration.change(PAPER, "epsilons: [2.89, 7.42, 9.88]", "epsilons: [3.0, 7.42, 9.88]").plan().runs
+    assert before.keys() & after.keys() == {name for name in before if "-eps2.89-" not in name}
+    assert len(after) == 18
+
+
+def test_a_seed_more_adds_runs_and_changes_none(configuration):
+    before = configuration.plan().runs
+    after = configuration.change(PAPER, "[34, 50, 113]", "[7, 34, 50, 113]").plan().runs
+    assert before.items() <= after.items()
+    assert len(after) == 24
+
+
+def test_swapping_two_values_of_a_recipe_makes_other_runs(configuration):
+    configuration.change(PAPER, "batch: 1024", "batch: 60")
+    before = configuration.plan().runs
+    after = configuration.change(PAPER, "batch: 60", "batch: 50").change(PAPER, "epochs: 50", "epochs: 60").plan().runs
+    assert len(after) == 18
+    assert not before.keys() & after.keys()
+
+
+def test_another_search_makes_another_study_and_other_runs(configuration):
+    before = configuration.plan()
+    after = configuration.change(PAPER, "prune_after: 5", "prune_after: 6").plan()
+    assert len(before.studies) == len(after.studies) == 2
+    assert not before.studies.keys() & after.studies.keys()
+    assert not before.runs.keys() & after.runs.keys()
+
+
+def test_another_examination_makes_other_analyses_of_the_same_runs(configuration):
+    before = configuration.plan()
+    after = configuration.change(PAPER, "iterations: 1000", "iterations: 999").plan()
+    assert before.runs == after.runs
+    assert before.activations == after.activations
+    assert len(after.hessians) == 6
+    assert not before.hessians.keys() & after.hessians.keys()
+
+
+def test_scales_share_no_run(configuration):
+    assert not configuration.plan().runs.keys() & configuration.plan(scale="demo").runs.keys()
+
+
+def test_cells_with_the_same_spec_share_a_run(configuration):
+    again = "  again:\n    dataset: cifar10\n    models: [resnet9]\n    recipe: resnet9\n    epsilons: [7.42]\n\nhessian:"
+    before = configuration.plan()
+    after = (
+        configuration.change(PAPER, "\nhessian:", again)
+        .change(PAPER, "cells: [cifar10]\n    epsilons: [7.42]\n    statistic: best", "cells: [again]\n    statistic: best")
+        .plan()
+    )
+    assert after.runs == before.runs
+    (ours,) = after.artifacts["table4"]["cells"]
+    theirs = [cell for cell in after.artifacts["table1"]["cells"] if (cell["model"], cell["epsilon"]) == ("resnet9", 7.42)]
+    assert [ours] == theirs
+
+
+# --- names ---
+
+
+def test_a_run_is_named_by_data_set_model_privacy_seed_and_digest(configuration):
+    for name, run in configuration.plan().runs.items():
+        level = f"eps{run['budget']['epsilon']}"
+        assert re.fullmatch(rf"cifar10-{run['model']['slug']}-{re.escape(level)}-seed{run['seed']}-[0-9a-f]{{12}}", name)
+
+
+def test_names_fit_the_wildcards_however_large_epsilon_is(configuration):
+    configuration.change(PAPER, "epsilons: [2.89, 7.42, 9.88]", "epsilons: [7.42, 1.0e-6, 12345678.9, null]")
+    pattern = re.search(r'run="(.+)"', (plan.ROOT / "Snakefile").read_text())
+    planned = configuration.plan()
+    assert {name.split("-seed")[0] for name in planned.runs} >= {"cifar10-resnet9-nonprivate", "cifar10-resnet9-eps7.42"}
+    assert all(re.fullmatch(pattern[1], name) for name in planned.runs)
+
+
+def test_every_target_of_an_artifact_is_of_its_scale(configuration):
+    assert configuration.plan().targets("table1") == [f"results/tables/table1.{kind}" for kind in ("csv", "md", "tex")]
+    figure = configuration.plan(scale="demo").targets("figure2")
+    assert figure == [f"results/demo/figures/figure2.{kind}" for kind in ("svg", "pdf", "png", "csv")]
+
+
+def test_all_is_every_paper_and_a_paper_all_its_artifacts(configuration):
+    planned = configuration.plan()
+    artifacts = [file for artifact in planned.artifacts for file in planned.targets(artifact)]
+    assert planned.targets("all") == planned.targets("scalenorm") == artifacts
+    assert len(artifacts) == 3 * 3 + 4 * 4
+
+
+def test_an_artifact_takes_only_its_epsilons(configuration):
+    planned = configuration.plan()
+    assert [cell["epsilon"] for cell in planned.artifacts["table1"]["cells"]] == [2.89, 7.42, 9.88] * 2
+    assert [cell["epsilon"] for cell in planned.artifacts["table4"]["cells"]] == [7.42] * 2
+
+
+def test_an_artifact_s_files_are_those_of_its_runs(configuration):
+    planned = configuration.plan()
+    runs = [run for cell in planned.artifacts["table4"]["cells"] for run in cell["runs"].values()]
+    assert planned.inputs_of("table4") == {
+        "metrics": [f"results/runs/{run}/metrics.json" for run in runs],
+        "ledgers": [f"results/runs/{run}/ledger.json" for run in runs],
+    }
+    assert len(planned.inputs_of("hessian")["hessians"]) == 6
+    assert len(planned.inputs_of("figure2")["histograms"]) == 2
+    assert len(planned.inputs_of("groups")["trials"]) == 2
+
+
+# --- values that a search finds ---
+
+
+def test_a_run_names_the_study_that_finds_its_groups(configuration):
+    planned = configuration.plan()
+    for run in planned.runs.values():
+        ((key, study),) = specs.searched_keys(run).items()
+        assert key == "model.groups"
+        assert planned.studies[study]["run"]["model"]["slug"] == run["model"]["slug"]
+    name = next(iter(planned.runs))
+    assert planned.studies_of(name) == [planned.best_of(planned.runs[name]["model"]["groups"]["study"])]
+
+
+def test_a_run_without_a_search_names_none(configuration):
+    for _ in range(2):
+        configuration.change(PAPER, *FIXED)
+    planned = configuration.change(PAPER, "kind: search", "kind: curves").plan()
+    assert planned.studies == {}
+    assert {tuple(specs.searched_keys(run)) for run in planned.runs.values()} == {()}
+
+
+def test_a_trial_is_the_study_s_run_with_values_put_in(configuration):
+    study = next(iter(configuration.plan().studies.values()))
+    assert study["run"]["model"]["groups"] is None
+    trial = specs.with_values(study["run"], {"model.groups": 16, "recipe.clip": 2.0})
+    assert (trial["model"]["groups"], trial["recipe"]["clip"]) == (16, 2.0)
+    assert study["run"]["model"]["groups"] is None
+    assert specs.with_values(trial, {"model.groups": None, "recipe.clip": 1.5}) == study["run"]
+
+
+# --- steps ---
+
+
+def run(n: int, batch: int, epochs: int, held_out: int = 0) -> specs.Spec:
+    return {"data": {"train": n + held_out, "validation": held_out}, "recipe": {"batch": batch, "epochs": epochs}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "steps", "first_ends"),
+    [
+        (run(50_000, 1024, 50), 2441, [48, 97, 146]),  # 2441.41; 48.83, 97.66, 146.48
+        (run(45_000, 1024, 50, held_out=5000), 2197, [43, 87, 131]),  # 2197.27; 43.95, 87.89, 131.84
+        (run(1257, 128, 30, held_out=180), 294, [9, 19, 29]),  # 294.61; 9.82, 19.64, 29.46
+        (run(100, 100, 3), 3, [1, 2, 3]),
+        (run(100, 99, 1), 1, [1]),
+    ],
+)
+def test_steps_are_those_computed_by_hand(spec, steps, first_ends):
+    assert specs.step_count(spec) == steps
+    assert specs.epoch_ends(spec)[:3] == first_ends
+    assert len(specs.epoch_ends(spec)) == spec["recipe"]["epochs"]
+    assert specs.epoch_ends(spec)[-1] == steps
+
+
+def test_the_sampling_rate_leaves_out_what_is_held_out():
+    assert specs.sampling_rate(run(50_000, 1024, 1)) == 0.02048
+    assert specs.sampling_rate(run(45_000, 1024, 1, held_out=5000)) == 1024 / 45_000
+
+
+@given(batch=st.integers(1, 10**6), more=st.integers(0, 10**18), epochs=st.integers(1, 300))
+@example(batch=1, more=2**53, epochs=1)  # where floats leave out every other whole number
+@example(batch=3, more=10**17 - 1, epochs=50)
+def test_epochs_end_at_whole_steps_in_order_and_exactly(batch, more, epochs):
+    n = batch + more
+    spec = run(n, batch, epochs)
+    ends = specs.epoch_ends(spec)
+    assert ends == sorted(ends)
+    assert ends[-1] == specs.step_count(spec)
+    assert all(end * batch <= epoch * n < (end + 1) * batch for epoch, end in enumerate(ends, 1))

@@ -1,0 +1,174 @@
+"""What is right in itself and wrong beside others: one line for each thing."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Groups, Paper, Published, ResNet9, Scale, Searched
+from dpvision.plan.reading import Document, complaint, unknown
+
+Documents = list[Document]
+# the sections of a paper whose keys are names
+NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
+
+
+def of_settings(settings: Config, scales: list[str], papers: list[str], documents: Documents) -> Iterator[str]:
+    if settings.scale not in scales:
+        yield unknown(documents, ("scale",), "scale", settings.scale, scales, settings.scale)
+    for i, name in enumerate(settings.papers):
+        if name not in papers:
+            yield unknown(documents, ("papers", i), "paper", name, papers, name)
+
+
+def of_scale(scale: Scale, papers: list[str], documents: Documents) -> Iterator[str]:
+    for name in scale.papers:
+        if name not in papers:
+            yield unknown(documents, ("papers", name), "paper", name, papers)
+
+
+def of_folders(folders: dict[str, str], datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+    for name, folder in folders.items():
+        if name not in datasets:
+            yield unknown(documents, ("folders", name), "data set", name, list(datasets), folder)
+
+
+def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+    for name, dataset in datasets.items():
+        if dataset.validation >= dataset.train:
+            left = f"must be below {dataset.train}, the training examples it is taken from"
+            yield complaint(documents, (name, "validation"), left, dataset.validation)
+        for key, values in (("mean", dataset.mean), ("std", dataset.std)):
+            if len(values) != dataset.shape[0]:
+                yield complaint(documents, (name, key), f"must have {dataset.shape[0]} values, one a channel", values)
+
+
+def of_overlay(documents: Documents) -> Iterator[str]:
+    """Names that a scale has and its paper has not."""
+    for section, what in NAMED.items():
+        known = _names(documents[0], section)
+        for overlay in documents[1:]:
+            for name in _names(overlay, section):
+                if name not in known:
+                    yield unknown(documents, (section, name), what, name, known)
+
+
+def _names(document: Document, section: str) -> list[str]:
+    here = document.content.get(section) if isinstance(document.content, dict) else None
+    return [name for name in here if isinstance(name, str)] if isinstance(here, dict) else []
+
+
+def of_paper(paper: Paper, datasets: dict[str, Dataset], taken: dict[str, str], documents: Documents) -> Iterator[str]:
+    """`taken`: names that no artifact can have -> what has them."""
+    for name, model in paper.models.items():
+        yield from _of_model(name, model, paper, documents)
+    for name in paper.searches:
+        yield from _of_search(name, paper, documents)
+    for group, cells in paper.cells.items():
+        yield from _of_cells(group, cells, paper, datasets, documents)
+    for name, artifact in paper.artifacts.items():
+        if name in taken:
+            yield complaint(documents, ("artifacts", name), f"this is the name of {taken[name]}: a target needs one of its own")
+        yield from _of_artifact(name, artifact, paper, documents)
+
+
+def _of_model(name: str, model: ResNet9, paper: Paper, documents: Documents) -> Iterator[str]:
+    where = ("models", name)
+    if not _whole(model):
+        whole = f"must be a multiple of 1/64: of 64 channels it would make {64 * model.width:g}"
+        yield complaint(documents, (*where, "width"), whole, model.width)
+    elif isinstance(model.groups, Searched):
+        if model.groups.search not in paper.searches:
+            path = (*where, "groups", "search")
+            yield unknown(documents, path, "search", model.groups.search, list(paper.searches), model.groups.search)
+    elif problem := _undivided(name, model, model.groups):
+        yield complaint(documents, (*where, "groups"), problem, model.groups)
+
+
+def _whole(model: ResNet9) -> bool:
+    """Whether its width gives whole numbers of channels."""
+    return (64 * model.width).is_integer()
+
+
+def _undivided(name: str, model: ResNet9, groups: Any) -> str | None:
+    """What is wrong with so many groups, if anything."""
+    widths = sorted(set(model.channels()))
+    wrong = [c for c in widths if groups != "channels" and c % min(groups, c)]
+    if not wrong:
+        return None
+    fits = [str(g) for g in range(1, widths[-1] + 1) if all(c % min(g, c) == 0 for c in widths)]
+    return f'{groups} groups do not divide the {wrong[0]} channels of {name}; allowed: {", ".join(fits)}, "channels"'
+
+
+def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
+    search, where = paper.searches[name], ("searches", name)
+    for key in search.space:
+        if key != "model.groups":  # the one that can be searched so far
+            yield unknown(documents, (*where, "space", key), "key to search over", key, ["model.groups"])
+    path = (*where, "space", "model.groups")
+    for i, choice in enumerate(search.space.get("model.groups", [])):
+        try:
+            TypeAdapter(Groups).validate_python(choice, strict=True)
+        except ValidationError:
+            yield complaint(documents, (*path, i), 'must be a whole number above 0 or "channels"', choice)
+            continue
+        for model_name, model in paper.models.items():
+            uses = isinstance(model.groups, Searched) and model.groups.search == name
+            if uses and _whole(model) and (problem := _undivided(model_name, model, choice)):
+                yield complaint(documents, (*path, i), problem, choice)
+                break
+    combinations = math.prod(map(len, search.space.values()))
+    if search.trials > combinations:
+        most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
+        yield complaint(documents, (*where, "trials"), most, search.trials)
+
+
+def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+    where = ("cells", group)
+    private = any(epsilon is not None for epsilon in cells.epsilons)
+    for i, name in enumerate(cells.models):
+        if name not in paper.models:
+            yield unknown(documents, (*where, "models", i), "model", name, list(paper.models), name)
+        elif private and paper.models[name].norm == "batch":
+            why = "every example's output depends on the others of its batch, so no example's gradient can be bounded"
+            advice = f"not under differential privacy (cells.{group}): {why}; use group, or epsilons: [null]"
+            yield complaint(documents, ("models", name, "norm"), advice, "batch")
+    if cells.recipe not in paper.recipes:
+        yield unknown(documents, (*where, "recipe"), "recipe", cells.recipe, list(paper.recipes), cells.recipe)
+    if cells.dataset not in datasets:
+        yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
+        return
+    dataset = datasets[cells.dataset]
+    count = dataset.train - dataset.validation
+    of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {dataset.validation} held out"
+    if cells.recipe in paper.recipes and (batch := paper.recipes[cells.recipe].batch) > count:
+        yield complaint(documents, ("recipes", cells.recipe, "batch"), f"must be at most {count}: {of_data}", batch)
+    if private and cells.delta >= 1 / count:
+        yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
+
+
+def _of_artifact(name: str, artifact: Artifact, paper: Paper, documents: Documents) -> Iterator[str]:
+    where = ("artifacts", name)
+    groups = [paper.cells[group] for group in artifact.cells if group in paper.cells]
+    for i, group in enumerate(artifact.cells):
+        if group not in paper.cells:
+            yield unknown(documents, (*where, "cells", i), "group of cells", group, list(paper.cells), group)
+    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons))
+    for i, epsilon in enumerate(artifact.epsilons or []):
+        if groups and epsilon not in there:
+            shown = ", ".join("null" if e is None else f"{e:g}" for e in there)
+            yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {shown}", epsilon)
+    models = [paper.models[model] for group in groups for model in group.models if model in paper.models]
+    if artifact.kind == "search" and models and not any(isinstance(model.groups, Searched) for model in models):
+        yield complaint(documents, (*where, "cells"), "none of these leaves anything to a search", artifact.cells)
+
+
+def of_published(rows: list[Published], paper: Paper, documents: Documents) -> Iterator[str]:
+    first: dict[tuple, int] = {}
+    for i, row in enumerate(rows):
+        if row.artifact not in paper.artifacts:
+            yield unknown(documents, (i, "artifact"), "artifact", row.artifact, list(paper.artifacts), row.artifact)
+        key = (row.artifact, row.dataset, row.model, row.epsilon, row.metric)
+        if first.setdefault(key, i) != i:
+            yield complaint(documents, (i,), f"the same as entry {first[key] + 1}: {', '.join(map(str, key))}; keep one")
