@@ -157,7 +157,8 @@ FRESH = {
     "the physical batch": (DEMO, "train: {physical_batch: 512}", "train: {physical_batch: 64}"),
     "more workers for searches that are complete": (DEMO, "workers: 2", "workers: 3"),
     "a data set that is not used": ("config/datasets.yaml", "train: 50000", "train: 50001"),
-    "the training library": ("workflow/scripts/dpvision/training/step.py", "sample = ", "sample  = "),
+    "the training library": ("workflow/scripts/dpvision/training/step.py", "self.optimizer.step()", "self.optimizer.step( )"),
+    "a data set's title": ("config/datasets.yaml", "  title: Optical", "  title: The optical"),
     "the source of a data set": ("config/config.yaml", "folders: {}", "folders: {digits: /nowhere}"),
 }
 
@@ -210,6 +211,6 @@ def test_a_lost_record_is_made_again_when_a_table_needs_it(project):
 
 def test_names_the_results_that_other_code_made(project):
     assert "all results were made by the code that is here" in run(project, "dpvision", "status", "--scale", "demo")
-    change(project, "workflow/scripts/dpvision/training/step.py", "sample = ", "sample  = ")
+    change(project, "workflow/scripts/dpvision/training/step.py", "self.optimizer.step()", "self.optimizer.step( )")
     named = run(project, "dpvision", "status", "--scale", "demo")
     assert len(re.findall(r"results/demo/runs/\S+  \(code \w+, now \w+\)", named)) == 18

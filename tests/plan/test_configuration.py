@@ -379,7 +379,7 @@ SPOILT = [
         PAPER,
         GROUPS,
         "groups: 48",
-        "models.resnet9.groups = 48: 48 groups do not divide the 64 channels of resnet9; "
+        "models.resnet9.groups = 48: 48 groups do not divide 64 channels; "
         'allowed: 1, 2, 4, 8, 16, 32, 64, 128, 256, "channels"',
     ),
     Spoilt(
@@ -387,15 +387,29 @@ SPOILT = [
         DEMO,
         "[1, 4, 8, channels]",
         "[1, 3, 8, channels]",
-        "papers.scalenorm.searches.groups.space.model.groups[1] = 3: 3 groups do not divide the 8 channels of resnet9; "
-        'allowed: 1, 2, 4, 8, 16, 32, "channels"',
+        "papers.scalenorm.searches.groups.space.model.groups[1] = 3: 3 groups do not divide 8 channels; "
+        'allowed: 1, 2, 4, 8, 16, 32, "channels" (for resnet9)',
     ),
     Spoilt(
         "a choice of a search that is no number of groups",
         PAPER,
         CHOICES,
         "[1, 16, 32, 64, chanels]",
-        'searches.groups.space.model.groups[4] = "chanels": must be a whole number above 0 or "channels"',
+        'searches.groups.space.model.groups[4] = "chanels": must be a whole number above 0 or "channels" (for resnet9)',
+    ),
+    Spoilt(
+        "more examples for the Hessian than there are",
+        DEMO,
+        "{examples: 512,",
+        "{examples: 5120,",
+        "papers.scalenorm.hessian.examples = 5120: must be at most 1257, all that digits has",
+    ),
+    Spoilt(
+        "more examples for the activations than there are",
+        DEMO,
+        "{examples: 360}",
+        "{examples: 361}",
+        "papers.scalenorm.activations.examples = 361: must be at most 360, all that digits has",
     ),
     Spoilt(
         "a width that divides channels",
@@ -416,8 +430,9 @@ SPOILT = [
         PAPER,
         LABEL,
         f"{LABEL}    norm: batch\n",
-        'models.resnet9.norm = "batch": not under differential privacy (cells.cifar10): every example\'s output depends on '
-        "the others of its batch, so no example's gradient can be bounded; use group, or epsilons: [null]",
+        'models.resnet9.norm = "batch": not under differential privacy: every example\'s output depends on '
+        "the others of its batch, so no example's gradient can be bounded; use group, or cells with "
+        "epsilons: [null]",
     ),
     Spoilt("a seed twice", PAPER, "[34, 50, 113]", "[34, 50, 34]", "seeds = [34, 50, 34]: 34 stands there more than once"),
     Spoilt(

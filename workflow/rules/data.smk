@@ -19,8 +19,9 @@ rule download:
     resources:
         **PLAN.asks("download"),
     params:
-        spec=lambda wildcards: PLAN.sources[wildcards.dataset],
-        # where somebody keeps a copy says nothing about the data: a function of output is not tracked
+        spec=lambda wildcards: PLAN.sources[wildcards.dataset]["files"],
+        # what it is called and where it is kept say nothing about the data: functions of output are not tracked
+        entry=lambda wildcards, output: PLAN.sources[wildcards.dataset],
         own=lambda wildcards, output: PLAN.folders.get(wildcards.dataset),
     script:
         "../scripts/download.py"

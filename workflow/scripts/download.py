@@ -14,7 +14,7 @@ with logs.job(snakemake.log[0]):
     own = snakemake.params.own
     fetch(
         snakemake.wildcards.dataset,
-        snakemake.params.spec,
+        snakemake.params.entry,
         Path(own).expanduser() if own else None,
         Path(snakemake.output.files).parent,
     )

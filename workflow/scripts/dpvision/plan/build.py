@@ -7,7 +7,7 @@ from typing import Any
 from dpvision.code import code_digest
 from dpvision.errors import UserError
 from dpvision.plan import checks, specs
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Name, Paper, Published, Scale, Searched, Stages
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Name, Network, Paper, Published, Scale, Stages
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
 from dpvision.plan.specs import Spec
 
@@ -163,11 +163,10 @@ class _Builder:
         cells = []
         for model_name in here.models:
             model, recipe = paper.models[model_name], paper.recipes[here.recipe]
-            study = self._study(paper, data, dataset, model_name, here)
+            study = self._study(paper, data, dataset, model, here)
             for epsilon in here.epsilons:
                 run = specs.run_spec(data, dataset, model, recipe, here, epsilon)
-                if study:
-                    run = specs.with_values(run, {"model.groups": {"study": study}})
+                run = specs.with_values(run, {f"model.{key}": {"study": study} for key in model.searched()})
                 seeds = {}
                 for seed in paper.seeds:
                     spec = specs.seeded(run, seed)
@@ -179,11 +178,11 @@ class _Builder:
                 )
         return cells
 
-    def _study(self, paper: Paper, data: Spec, dataset: Dataset, model_name: str, cells: Cells) -> str | None:
-        model = paper.models[model_name]
-        if not isinstance(model.groups, Searched):
+    def _study(self, paper: Paper, data: Spec, dataset: Dataset, model: Network, cells: Cells) -> str | None:
+        """The search that a model of these cells leaves something to."""
+        if not model.searched():
             return None
-        search = paper.searches[model.groups.search]
+        search = paper.searches[next(iter(model.searched().values()))]
         run = specs.run_spec(data, dataset, model, paper.recipes[cells.recipe], cells, search.epsilon)
         spec = specs.study_spec(run, search)
         name = specs.study_name(spec)

@@ -4,19 +4,26 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Groups, Paper, Published, ResNet9, Scale, Searched
-from dpvision.plan.reading import Document, complaint, unknown
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Network, Paper, Published, Scale
+from dpvision.plan.reading import Document, complaint, plain_values, unknown
 
 Documents = list[Document]
 # the sections of a paper whose keys are names
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 
+# what results/ holds besides the folders of scales
+FOLDERS = ("activations", "benchmarks", "checkpoints", "data", "figures", "hessians", "logs", "runs", "studies", "tables")
+
 
 def of_settings(settings: Config, scales: list[str], papers: list[str], documents: Documents) -> Iterator[str]:
     if settings.scale not in scales:
         yield unknown(documents, ("scale",), "scale", settings.scale, scales, settings.scale)
+    elif settings.scale in FOLDERS:
+        yield complaint(
+            documents, ("scale",), "this is the name of a folder of results; rename the scale's file", settings.scale
+        )
     for i, name in enumerate(settings.papers):
         if name not in papers:
             yield unknown(documents, ("papers", i), "paper", name, papers, name)
@@ -73,55 +80,52 @@ def of_paper(paper: Paper, datasets: dict[str, Dataset], taken: dict[str, str], 
         yield from _of_artifact(name, artifact, paper, documents)
 
 
-def _of_model(name: str, model: ResNet9, paper: Paper, documents: Documents) -> Iterator[str]:
-    where = ("models", name)
-    if not _whole(model):
-        whole = f"must be a multiple of 1/64: of 64 channels it would make {64 * model.width:g}"
-        yield complaint(documents, (*where, "width"), whole, model.width)
-    elif isinstance(model.groups, Searched):
-        if model.groups.search not in paper.searches:
-            path = (*where, "groups", "search")
-            yield unknown(documents, path, "search", model.groups.search, list(paper.searches), model.groups.search)
-    elif problem := _undivided(name, model, model.groups):
-        yield complaint(documents, (*where, "groups"), problem, model.groups)
+def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> Iterator[str]:
+    for key, search in model.searched().items():
+        if search not in paper.searches:
+            path = ("models", name, key, "search")
+            yield unknown(documents, path, "search", search, list(paper.searches), search)
+    if len(set(model.searched().values())) > 1:
+        yield complaint(documents, ("models", name), "leaves values to several searches; one search can find them all")
+    for key, fault in model.faults(_trains_privately(name, paper)):
+        yield complaint(documents, ("models", name, key), fault, getattr(model, key))
 
 
-def _whole(model: ResNet9) -> bool:
-    """Whether its width gives whole numbers of channels."""
-    return (64 * model.width).is_integer()
-
-
-def _undivided(name: str, model: ResNet9, groups: Any) -> str | None:
-    """What is wrong with so many groups, if anything."""
-    widths = sorted(set(model.channels()))
-    wrong = [c for c in widths if groups != "channels" and c % min(groups, c)]
-    if not wrong:
-        return None
-    fits = [str(g) for g in range(1, widths[-1] + 1) if all(c % min(g, c) == 0 for c in widths)]
-    return f'{groups} groups do not divide the {wrong[0]} channels of {name}; allowed: {", ".join(fits)}, "channels"'
+def _trains_privately(model: str, paper: Paper) -> bool:
+    return any(epsilon is not None for cells in paper.cells.values() if model in cells.models for epsilon in cells.epsilons)
 
 
 def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
+    """What it varies is what the models that name it leave open, and each choice is one that they could have."""
     search, where = paper.searches[name], ("searches", name)
-    for key in search.space:
-        if key != "model.groups":  # the one that can be searched so far
-            yield unknown(documents, (*where, "space", key), "key to search over", key, ["model.groups"])
-    path = (*where, "space", "model.groups")
-    for i, choice in enumerate(search.space.get("model.groups", [])):
-        try:
-            TypeAdapter(Groups).validate_python(choice, strict=True)
-        except ValidationError:
-            yield complaint(documents, (*path, i), 'must be a whole number above 0 or "channels"', choice)
+    users = {key: model for key, model in paper.models.items() if name in model.searched().values()}
+    asked = {f"model.{key}": None for model in users.values() for key, by in model.searched().items() if by == name}
+    for key, choices in search.space.items():
+        if users and key not in asked:
+            yield unknown(documents, (*where, "space", key), "key to search over", key, list(asked))
             continue
-        for model_name, model in paper.models.items():
-            uses = isinstance(model.groups, Searched) and model.groups.search == name
-            if uses and _whole(model) and (problem := _undivided(model_name, model, choice)):
-                yield complaint(documents, (*path, i), problem, choice)
-                break
+        for i, choice in enumerate(choices):
+            faults = (f for model_name, model in users.items() for f in _faults_with(model_name, model, key, choice))
+            if fault := next(faults, None):
+                yield complaint(documents, (*where, "space", key, i), fault, choice)
+    for key in asked:
+        if key not in search.space and all(other in asked for other in search.space):
+            yield complaint(documents, (*where, "space"), f"{key} is missing: {', '.join(users)} leave it to this search")
     combinations = math.prod(map(len, search.space.values()))
     if search.trials > combinations:
         most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
         yield complaint(documents, (*where, "trials"), most, search.trials)
+
+
+def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[str]:
+    """What would be wrong with a model that had this choice."""
+    option = key.removeprefix("model.")
+    try:
+        tried = type(model).model_validate({**dict(model), option: choice})
+    except ValidationError:
+        yield f"must be {plain_values(type(model), option)} (for {name})"
+        return
+    yield from (f"{fault} (for {name})" for at, fault in tried.faults(private=True) if at == option)
 
 
 def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
@@ -130,10 +134,6 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
     for i, name in enumerate(cells.models):
         if name not in paper.models:
             yield unknown(documents, (*where, "models", i), "model", name, list(paper.models), name)
-        elif private and paper.models[name].norm == "batch":
-            why = "every example's output depends on the others of its batch, so no example's gradient can be bounded"
-            advice = f"not under differential privacy (cells.{group}): {why}; use group, or epsilons: [null]"
-            yield complaint(documents, ("models", name, "norm"), advice, "batch")
     if cells.recipe not in paper.recipes:
         yield unknown(documents, (*where, "recipe"), "recipe", cells.recipe, list(paper.recipes), cells.recipe)
     if cells.dataset not in datasets:
@@ -144,6 +144,9 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
     of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {dataset.validation} held out"
     if cells.recipe in paper.recipes and (batch := paper.recipes[cells.recipe].batch) > count:
         yield complaint(documents, ("recipes", cells.recipe, "batch"), f"must be at most {count}: {of_data}", batch)
+    for part, at_most in (("hessian", count), ("activations", dataset.test)):
+        if (examples := getattr(paper, part).examples) > at_most:
+            yield complaint(documents, (part, "examples"), f"must be at most {at_most}, all that {cells.dataset} has", examples)
     if private and cells.delta >= 1 / count:
         yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
 
@@ -160,7 +163,7 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, documents: Documen
             shown = ", ".join("null" if e is None else f"{e:g}" for e in there)
             yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {shown}", epsilon)
     models = [paper.models[model] for group in groups for model in group.models if model in paper.models]
-    if artifact.kind == "search" and models and not any(isinstance(model.groups, Searched) for model in models):
+    if artifact.kind == "search" and models and not any(model.searched() for model in models):
         yield complaint(documents, (*where, "cells"), "none of these leaves anything to a search", artifact.cells)
 
 

@@ -6,6 +6,7 @@ writes it. Defaults are the papers' values; what a paper does not say is decided
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -128,13 +129,30 @@ class Searched(Strict):
 Groups = Positive | Literal["channels"]
 
 
-class ResNet9(Strict):
+class Network(Strict):
+    """What the options of every family have."""
+
+    label: str
+    """How tables and figures call it. A display label: changing it makes nothing stale."""
+
+    def slug(self) -> str:
+        """Its name in the names of folders."""
+        raise NotImplementedError
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        """What is wrong with options that are right one by one: the option's key, and why."""
+        yield from ()
+
+    def searched(self) -> dict[str, str]:
+        """The options that are left to a search, and its name."""
+        return {key: value.search for key in type(self).model_fields if isinstance(value := getattr(self, key), Searched)}
+
+
+class ResNet9(Network):
     """ResNet-9 of Klause et al., appendix C; with `scale_norm` ScaleResNet-9."""
 
     family: Literal["resnet9"]
     """The architecture."""
-    label: str
-    """How tables and figures call it. A display label: changing it makes nothing stale."""
     scale_norm: bool = False
     """One more normalisation after each residual addition: the paper's proposal."""
     norm: Literal["group", "batch"] = "group"
@@ -146,12 +164,27 @@ class ResNet9(Strict):
     width: Annotated[float, Field(gt=0, le=4)] = 1.0
     """Multiplies every number of channels."""
 
-    def channels(self) -> list[int]:
-        """Of its normalisation layers, in order."""
-        return [round(c * self.width) for c in (64, 128, 128, 256, 256, 256)]
-
     def slug(self) -> str:
         return "scaleresnet9" if self.scale_norm else "resnet9"
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        if private and self.norm == "batch":
+            yield (
+                "norm",
+                (
+                    "not under differential privacy: every example's output depends on the others of its batch, so no "
+                    "example's gradient can be bounded; use group, or cells with epsilons: [null]"
+                ),
+            )
+        widths = [c * self.width for c in (64, 128, 256)]
+        if not widths[0].is_integer():
+            yield "width", f"must be a multiple of 1/64: of 64 channels it would make {widths[0]:g}"
+        elif isinstance(self.groups, int):
+            fits = [g for g in range(1, int(widths[-1]) + 1) if all(c % min(g, c) == 0 for c in widths)]
+            if self.groups not in fits and self.groups < widths[-1]:
+                wrong = next(c for c in widths if c % min(self.groups, c))
+                allowed = ", ".join(map(str, fits))
+                yield "groups", f'{self.groups} groups do not divide {wrong:g} channels; allowed: {allowed}, "channels"'
 
 
 Model = ResNet9  # a union discriminated by `family` as soon as there is a second one

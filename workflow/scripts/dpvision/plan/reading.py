@@ -108,6 +108,13 @@ def unknown(documents: list[Document], path: tuple, what: str, name: str, allowe
     return complaint(documents, path, f'there is no {what} "{name}".{nearest(name, allowed)} Allowed: {there}', value)
 
 
+def plain_values(kind: Any, key: str) -> str:
+    """What a key may say, in words, mappings left out."""
+    schema = TypeAdapter(kind).json_schema()
+    places = _schemas(schema, (key,), {})
+    return " or ".join(dict.fromkeys(_words(place) for place in places if place.get("type") != "object"))
+
+
 def nearest(name: Any, allowed: list[str]) -> str:
     near = difflib.get_close_matches(str(name).lower(), allowed, n=1, cutoff=0.5)
     return f' Did you mean "{near[0]}"?' if near else ""

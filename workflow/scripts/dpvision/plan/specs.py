@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
-    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Recipe, ResNet9, Search
+    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Network, Recipe, Search
 
 Spec = dict[str, Any]
 
@@ -36,7 +36,7 @@ def data_spec(name: str, dataset: Dataset) -> Spec:
     return canonical({"kind": "data", "name": name, **kept})
 
 
-def run_spec(data: Spec, dataset: Dataset, model: ResNet9, recipe: Recipe, cells: Cells, epsilon: float | None) -> Spec:
+def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells: Cells, epsilon: float | None) -> Spec:
     """Train once; the seed is still to be named (`seeded`)."""
     split = dataset.model_dump(include={"validation", "split_seed", "mean", "std"})
     budget = None if epsilon is None else {"epsilon": epsilon, "delta": cells.delta, "accountant": "rdp"}
