@@ -633,6 +633,13 @@ def test_a_scale_s_slip_in_a_name_is_told_from_a_recipe_that_lacks_keys(configur
     ]
 
 
+def test_a_scale_cannot_be_called_like_a_folder_of_results(configuration):
+    scales = configuration.root / "config/scales"
+    (scales / "runs.yaml").write_text((scales / "demo.yaml").read_text())
+    (complaint,) = configuration.complaints(scale="runs")
+    assert complaint.endswith('scale = "runs": this is the name of a folder of results; rename the scale\'s file')
+
+
 def test_a_scale_may_add_what_is_whole(configuration):
     whole = "    artifacts:\n      quick: {kind: accuracy, title: Quick, cells: [cifar10]}\n"
     planned = configuration.change(DEMO, "    hessian:", f"{whole}    hessian:").plan(scale="demo")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 with logs.job(snakemake.log[0]):
     from dpvision.reporting.activations import measure
-    from dpvision.training.run import use_threads
+    from dpvision.training.machine import use_threads
 
     use_threads(snakemake.threads)
     measure(

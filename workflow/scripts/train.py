@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with logs.job(snakemake.log[0]):
-    from dpvision.training.run import train, use_threads
+    from dpvision.training.machine import use_threads
+    from dpvision.training.run import train
 
     use_threads(snakemake.threads)
     train(

@@ -66,7 +66,9 @@ class Progress:
             return
         self.shown = now
         left = (now - self.begun) / (done - self.first) * (self.total - done)
-        _terminal.write(f"\r\x1b[K{self.title}  {done}/{self.total}  {text()}  {_clock(left)} to go")
+        line = f"{self.title}  {done}/{self.total}  {text()}  {_clock(left)} to go"
+        columns = os.get_terminal_size(_terminal.fileno()).columns or 80  # a longer line would leave its first part behind
+        _terminal.write(f"\r\x1b[K{line[: columns - 1]}")
         _terminal.flush()
 
     def line(self, text: str) -> None:

@@ -4,13 +4,13 @@ import logging
 from pathlib import Path
 
 from dpvision.curvature.hessian import analyse
-from dpvision.data.prepared import load, split
+from dpvision.data.prepared import data_part, load, split
 from dpvision.files import read_json, write_json
 from dpvision.plan.specs import Spec
 from dpvision.provenance import Origin
 from dpvision.training.examples import Examples
+from dpvision.training.machine import device
 from dpvision.training.record import finite, read_network
-from dpvision.training.run import data_part, device
 
 log = logging.getLogger(__name__)
 

@@ -21,6 +21,11 @@ def load(folder: Path, spec: dict[str, Any]) -> Prepared:
     return Prepared(**arrays, class_names=description["class_names"])
 
 
+def data_part(run: dict[str, Any]) -> dict[str, Any]:
+    """The spec of the prepared data inside a run's."""
+    return {key: run["data"][key] for key in ("kind", "name", "files", "classes", "shape", "train", "test")}
+
+
 def _description(path: Path, spec_digest: str) -> dict[str, Any]:
     try:
         description: dict[str, Any] = files.read_json(path)

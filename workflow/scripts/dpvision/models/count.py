@@ -1,5 +1,7 @@
 """What a network costs: parameters, and multiply-adds of one forward pass of one image."""
 
+import copy
+
 import torch
 from torch import nn
 
@@ -17,9 +19,10 @@ def multiply_adds(network: nn.Module, shape: list[int]) -> int:
         weight = layer.weight
         total += output.numel() * weight[0].numel()  # type: ignore[index]
 
-    hooks = [m.register_forward_hook(count) for m in network.modules() if isinstance(m, (nn.Conv2d, nn.Linear))]
-    # batch normalisation in training mode refuses a single value a channel
-    network.to("meta").eval()(torch.empty(1, *shape, device="meta"))
-    for hook in hooks:
-        hook.remove()
+    # in evaluation mode: batch normalisation in training refuses a single value a channel
+    network = copy.deepcopy(network).to("meta").eval()
+    for layer in network.modules():
+        if isinstance(layer, (nn.Conv2d, nn.Linear)):
+            layer.register_forward_hook(count)
+    network(torch.empty(1, *shape, device="meta"))
     return total

@@ -13,8 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from opacus.accountants import PRVAccountant
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
+from scipy.optimize import brentq
+
+from dpvision.errors import UserError
 
 ORDERS = [1 + x / 10 for x in range(1, 100)] + list(range(12, 64)) + [64 + 8 * x for x in range(24)] + [256, 384, 512]
+MOST_NOISE = 1e6
 
 
 @dataclass(frozen=True)
@@ -49,30 +53,40 @@ def epsilon_of(rdp: np.ndarray, delta: float) -> float:
 
 
 def calibrate(epsilon: float, delta: float, q: float, steps: int, tolerance: float = 1e-5) -> float:
-    """The least sigma, up to the tolerance, at which `steps` steps spend at most `epsilon`: it never overshoots.
+    """The least sigma, up to the tolerance, at which `steps` steps spend at most `epsilon`: it never overshoots."""
 
-    Halving the interval that holds the root and returning its private end.
-    """
+    def excess(sigma: float) -> float:
+        return Mechanism(q, sigma, steps).epsilon(delta) - epsilon
+
     enough = 1.0
-    while Mechanism(q, enough, steps).epsilon(delta) > epsilon:
+    while excess(enough) > 0:
         enough *= 2
-        if enough > 1e6:
-            raise ValueError(f"no noise up to sigma = 1e6 gives epsilon = {epsilon} at delta = {delta}")
-    too_little = 0.0
-    while enough - too_little > tolerance:
-        middle = (enough + too_little) / 2
-        if Mechanism(q, middle, steps).epsilon(delta) > epsilon:
-            too_little = middle
-        else:
-            enough = middle
-    return enough
+        if enough > MOST_NOISE:
+            least = excess(MOST_NOISE) + epsilon
+            raise UserError(
+                f"no noise keeps {steps} steps at ε = {epsilon} and δ = {delta:g}: at σ = {MOST_NOISE:g} the accountant "
+                f"still says ε = {least:.3g}, the least that its orders can show. Choose a larger ε or δ."
+            )
+    too_little = enough / 2
+    while excess(too_little) <= 0:
+        enough, too_little = too_little, too_little / 2
+    sigma: float = brentq(excess, too_little, enough, xtol=tolerance / 2)
+    return sigma if excess(sigma) <= 0 else sigma + tolerance / 2
 
 
-def prv_epsilon(mechanism: Mechanism, delta: float) -> float:
-    """The upper bound by privacy random variables (Gopi et al. 2021), tighter than Renyi accounting."""
+def prv_epsilon(mechanism: Mechanism, delta: float) -> float | None:
+    """The upper bound by privacy random variables (Gopi et al. 2021), tighter than Renyi accounting.
+
+    To a thousandth or 0.01, the coarser, which keeps it affordable; none where exp(epsilon) would overflow.
+    """
+    about = mechanism.epsilon(delta)
+    if about > 500:
+        return None
     accountant = PRVAccountant()
     accountant.history = [(mechanism.sigma, mechanism.q, mechanism.steps)]
-    return float(accountant.get_epsilon(delta=delta))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # its first guess at the domain is coarse and says so
+        return float(accountant.get_epsilon(delta=delta, eps_error=max(0.01, about / 1000)))
 
 
 def selection_epsilon(rdp: np.ndarray, mean_trials: float, delta: float) -> float:

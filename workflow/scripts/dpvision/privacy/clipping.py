@@ -3,11 +3,10 @@
     way(images, labels) -> Gradients
 
 `sums` is the sum over the examples of min(1, C / |g|) g, where g is an example's gradient over all trainable
-parameters together: one example more or less moves it by at most C. Callers add the sums of as many physical
-batches as they like and add noise once.
+parameters together, and nothing where g is not finite: one example more or less moves it by at most C. Callers
+add the sums of as many physical batches as they like and add noise once.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,34 +33,50 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
     return [p for p in network.parameters() if p.requires_grad]
 
 
-def clip_factors(norms: Tensor, clip: float) -> Tensor:
-    """What each example's gradient is multiplied by; rounding must not push a norm above C, hence the margin."""
-    return (clip / (norms * (1 + 1e-6)).clamp(min=clip)).to(norms.dtype)
+def norms_of(samples: list[Tensor]) -> Tensor:
+    """Each example's norm over all parameters together; `samples` holds one tensor a parameter, examples first.
+
+    Row by row, then in float64: in float32 a sum over a whole layer is wrong from the fifth digit on.
+    """
+    rows = [sample.flatten(2).norm(dim=2) if sample.dim() > 2 else sample for sample in samples]
+    return torch.cat(rows, dim=1).double().norm(dim=1)
+
+
+def clip_factors(norms: Tensor, clip: float, dtype: torch.dtype) -> Tensor:
+    """min(1, C / |g|) for each example, less what rounding in `dtype` could add."""
+    margin = 1 + 32 * torch.finfo(dtype).eps
+    return (clip / (norms * margin).clamp(min=clip)).to(dtype)
 
 
 class OpacusHooks:
     """Per-example gradients kept by Opacus' hooks on every layer, then scaled and summed."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:
-        # once a step: images need no gradient, and the hooks of the first layer do not need theirs
-        warnings.filterwarnings("ignore", message="Full backward hook is firing")
         self.module = GradSampleModule(network, batch_first=True, loss_reduction="sum")
-        self.parameters = trainable(network)
+        self.parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
         self.clip = clip
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
+        images = images.detach().requires_grad_()
         losses = cross_entropy(self.module(images), labels, reduction="none")
-        losses.sum().backward()
-        samples = [p.grad_sample.flatten(1) for p in self.parameters]  # type: ignore[attr-defined]
-        norms = torch.stack([sample.norm(dim=1) for sample in samples]).norm(dim=0)
-        if not norms.isfinite().all():  # an example whose gradient overflows contributes nothing
-            broken = ~norms.isfinite()
-            samples = [sample.masked_fill(broken[:, None], 0) for sample in samples]
-        factors = clip_factors(norms.nan_to_num(nan=0.0, posinf=0.0), self.clip)
-        sums = [(factors @ sample).view_as(p) for sample, p in zip(samples, self.parameters, strict=True)]
-        for p in self.parameters:
-            p.grad = p.grad_sample = None  # type: ignore[attr-defined]
-        return Gradients(sums, losses.detach(), norms)
+        losses.sum().backward(inputs=[images])  # through every layer's hooks, without the sums of gradients nobody wants
+        samples = self._samples()
+        norms = norms_of(samples)
+        finite = norms.isfinite()
+        if not finite.all():  # a gradient that overflows contributes nothing; times 0 it would still be NaN
+            samples = [sample[finite] for sample in samples]
+        factors = clip_factors(norms[finite], self.clip, samples[0].dtype)
+        return Gradients([torch.tensordot(factors, sample, 1) for sample in samples], losses.detach(), norms)
+
+    def _samples(self) -> list[Tensor]:
+        """What the hooks kept, one tensor a parameter; nothing of it stays behind."""
+        samples = []
+        for name, p in self.parameters.items():
+            if p.grad_sample is None:  # type: ignore[attr-defined]
+                raise NotImplementedError(f"{name} has no per-example gradient: no layer that Opacus knows used it")
+            samples.append(p.grad_sample)  # type: ignore[attr-defined]
+            p.grad_sample = None  # type: ignore[attr-defined]
+        return samples
 
 
 class Plain:

@@ -6,7 +6,7 @@ NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
 NOISE = "Gaussian of standard deviation sigma * C on the sum of clipped gradients, once a step"
 REPEATABLE = (
-    "the noise comes from a generator that the run's seed starts, so that the run can be repeated: "
+    "the noise comes from a generator that the run's spec and seed start, so that the run can be repeated: "
     "a research result, not a release under differential privacy"
 )
 NOT_ACCOUNTED = [
@@ -19,9 +19,10 @@ NOT_ACCOUNTED = [
 def ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, searches: list[dict]) -> dict:
     """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
     delta = budget["delta"]
+    epsilon = {"target": budget["epsilon"], "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
     return {
         "private": True,
-        "epsilon": {"target": budget["epsilon"], "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)},
+        "epsilon": {accountant: value for accountant, value in epsilon.items() if value is not None},
         "delta": delta,
         "accountant": budget["accountant"],
         "neighbours": NEIGHBOURS,

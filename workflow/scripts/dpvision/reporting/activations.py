@@ -7,14 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dpvision.data.prepared import load
+from dpvision.data.prepared import data_part, load
 from dpvision.files import read_json, write_csv, write_json
 from dpvision.models.resnet9 import ResNet9
 from dpvision.plan.specs import Spec
 from dpvision.provenance import Origin
 from dpvision.training.examples import Examples
+from dpvision.training.machine import device
 from dpvision.training.record import read_network
-from dpvision.training.run import data_part, device
 
 # What the paper's Figure 2 calls them: residual path, convolutional path, their sum, the sum after ScaleNorm.
 PLACES = ("V_R", "V_F", "V_A", "V_A^S")

@@ -7,20 +7,21 @@ failed, which frees its values. Failed trials do not count.
 
 import logging
 import math
+import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
-from dpvision.data.prepared import load
+from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
 from dpvision.files import canonical_json, write_csv, write_json
 from dpvision.locks import held, is_held
@@ -29,8 +30,8 @@ from dpvision.plan import specs
 from dpvision.privacy.accounting import calibrate
 from dpvision.provenance import Origin
 from dpvision.training.fit import Training
+from dpvision.training.machine import device
 from dpvision.training.randomness import stream_seed
-from dpvision.training.run import data_part, device
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 TAKEN = (*FINISHED, TrialState.RUNNING)
@@ -63,14 +64,34 @@ class Sampler(optuna.samplers.TPESampler):
         return self.random.choice(choices)
 
 
+class JournalLock(JournalFileOpenLock):
+    """The journal is one worker's while it writes. Optuna's own locks are files, which outlive a killed worker."""
+
+    def __init__(self, journal: Path) -> None:
+        super().__init__(str(journal))
+        self.journal = journal
+        self.ours = ExitStack()
+
+    def acquire(self) -> bool:
+        self.ours.enter_context(held(self.journal.with_suffix(".lock")))
+        written = self.journal.read_bytes()
+        if not written.endswith(b"\n"):  # a worker was killed in the middle of a line
+            os.truncate(self.journal, written.rfind(b"\n") + 1)
+        return True
+
+    def release(self) -> None:
+        self.ours.close()
+
+
 class Study:
     def __init__(self, spec: specs.Spec, folder: Path) -> None:
         self.spec, self.folder = spec, folder
         folder.mkdir(parents=True, exist_ok=True)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        journal = folder / "journal.log"
         with self._alone():
             self.optuna = optuna.create_study(
-                storage=JournalStorage(JournalFileBackend(str(folder / "journal.log"))),
+                storage=JournalStorage(JournalFileBackend(str(journal), JournalLock(journal))),
                 study_name=specs.study_name(spec),
                 direction="maximize",
                 load_if_exists=True,
@@ -136,7 +157,6 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, physical_batch:
 
 def _train(trial: optuna.Trial, training: Training) -> float:
     """Validation accuracy after the last step; given up where the pruner says so."""
-    progress = Progress(f"trial {trial.number} {canonical_json(trial.params)}", training.planned)
 
     def after_epoch(training: Training) -> None:
         row = training.history[-1]
@@ -145,8 +165,8 @@ def _train(trial: optuna.Trial, training: Training) -> float:
         if trial.should_prune():
             raise optuna.TrialPruned
 
-    training.run(lambda training: progress.step(training.made, str), after_epoch)
-    progress.close()
+    with closing(Progress(f"trial {trial.number} {canonical_json(trial.params)}", training.planned)) as progress:
+        training.run(lambda training: progress.step(training.made, str), after_epoch)
     return training.history[-1]["validation_top1"]
 
 
@@ -155,6 +175,11 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
     origin = Origin("dpvision.search.study")
     study = Study(spec, folder)
     finished = study.trials(*FINISHED)
+    if not study.complete():
+        raise UserError(
+            f"{folder} has {len(finished)} of {spec['trials']} trials: its journal was removed after its workers "
+            f"were done; delete {folder / 'workers'} and let them work again"
+        )
     complete = [trial for trial in finished if trial.state == TrialState.COMPLETE]
     if not complete:
         raise UserError(
@@ -171,7 +196,7 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
     write_json(made_by, origin.provenance(spec))
 
 
-def _privacy(spec: specs.Spec, trials: int) -> dict[str, Any] | None:
+def _privacy(spec: specs.Spec, trials: int) -> dict[str, Any]:
     """What a ledger needs to say what the search would cost."""
     run = spec["run"]
     q, steps = specs.sampling_rate(run), specs.step_count(run)

@@ -1,11 +1,11 @@
 """The state of an unfinished training on disk, so that a killed run goes on to the same bits."""
 
-import json
 import os
+import platform
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,22 +32,29 @@ class Checkpoint:
     @contextmanager
     def owned(self) -> Iterator[None]:
         """By one process at a time: two that wrote into one run would spoil it."""
-        path = self.folder / "owner.json"
-        try:
-            with held(path, wait=False) as file:
-                file.truncate(0)
-                file.write(json.dumps({"process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}))
-                file.flush()
-                yield
-        except BlockingIOError:
-            raise UserError(f"another process is at this run already: {path.read_text()} ({path})") from None
+        path = self.folder / "owner.txt"
+        with ExitStack() as ours:
+            try:
+                file = ours.enter_context(held(path, wait=False))
+            except BlockingIOError:
+                owner = path.read_text(encoding="utf-8")
+                raise UserError(f"this run is being trained already, by {owner} ({path}); wait for it or end it") from None
+            file.truncate(0)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            file.write(f"process {os.getpid()} on {platform.node()} since {now}")
+            file.flush()
+            yield
 
     def load(self, spec_digest: str) -> dict[str, Any] | None:
         if not self.file.exists():
             return None
-        state = torch.load(self.file, map_location="cpu", weights_only=True)
-        if state["spec_digest"] != spec_digest:
-            raise UserError(f"{self.file} belongs to another spec ({state['spec_digest']}); delete it to start anew")
+        try:
+            state: dict[str, Any] = torch.load(self.file, map_location="cpu", weights_only=True)
+            found = state["spec_digest"]
+        except Exception as error:  # whatever the reader stumbles over
+            raise UserError(f"{self.file} cannot be read ({error}); delete it to start the run anew") from error
+        if found != spec_digest:
+            raise UserError(f"{self.file} belongs to another spec ({found}, not {spec_digest}); delete it to start anew")
         return state
 
     def due(self) -> bool:

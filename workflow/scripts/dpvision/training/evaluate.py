@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from dpvision.training.examples import Examples
+from dpvision.training.examples import Examples, pieces
 
 
 @torch.no_grad()
@@ -13,8 +13,8 @@ def evaluate(network: nn.Module, examples: Examples, physical_batch: int) -> dic
     network.eval()
     loss = torch.zeros((), dtype=torch.float64, device=examples.labels.device)
     first = five = torch.zeros((), dtype=torch.int64, device=examples.labels.device)
-    for start in range(0, len(examples), physical_batch):
-        images, labels = examples.batch(slice(start, start + physical_batch))
+    for indices in pieces(torch.arange(len(examples)), physical_batch):
+        images, labels = examples.batch(indices)
         logits = network(images)
         loss += cross_entropy(logits, labels, reduction="sum").double()
         ranked = logits.topk(min(5, logits.shape[1])).indices == labels[:, None]

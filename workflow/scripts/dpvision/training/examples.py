@@ -1,5 +1,7 @@
 """Images and labels on the device, once, as bytes; a batch becomes numbers when it is asked for."""
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -19,3 +21,8 @@ class Examples:
         if isinstance(indices, Tensor):
             indices = indices.to(self.images.device)
         return (self.images[indices].float() / 255 - self.mean) / self.std, self.labels[indices]
+
+
+def pieces(indices: Tensor, physical_batch: int) -> tuple[Tensor, ...]:
+    """Cut into physical batches of the same size, to one; none of no indices."""
+    return indices.tensor_split(math.ceil(len(indices) / physical_batch)) if len(indices) else ()

@@ -8,6 +8,7 @@ import torch
 
 from dpvision.data.prepared import Prepared, split
 from dpvision.data.sampling import PoissonSampler
+from dpvision.files import digest
 from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, calibrate
@@ -44,19 +45,13 @@ class Training:
             self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
         self.optimizer = torch.optim.NAdam(self.network.parameters(), lr=recipe["optimizer"]["learning_rate"])
         self.schedule = _schedule(recipe["schedule"], self.optimizer)
-        self.sampling = stream(seed, "sampling")
-        self.noise = stream(seed, "noise", device)
+        # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
+        self.sampling = stream(seed, f"sampling of {digest(spec)}")
+        self.noise = stream(seed, f"noise of {digest(spec)}", device)
         sampler = PoissonSampler(self.count, self.q, self.sampling)
+        sizes = {"expected_batch": recipe["batch"], "physical_batch": physical_batch}
         self.step = Step(
-            self.network,
-            self.optimizer,
-            self.train,
-            sampler,
-            recipe["batch"],
-            physical_batch,
-            recipe["clip"],
-            self.sigma,
-            self.noise,
+            self.network, self.optimizer, self.train, sampler, clip=recipe["clip"], sigma=self.sigma, noise=self.noise, **sizes
         )
         self.made = 0
         self.history: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Streams of random numbers: one for each purpose, all decided by the run's seed."""
+"""Streams of random numbers: one for each purpose, all decided by the run's seed and spec."""
 
 import hashlib
 

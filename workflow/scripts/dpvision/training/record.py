@@ -12,18 +12,19 @@ Everything but times and memory is the same whenever the same machine runs the s
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from dpvision.files import replacing, write_csv, write_json
 from dpvision.models import build
-from dpvision.privacy.ledger import ledger, no_ledger
-from dpvision.training.fit import Training
+
+if TYPE_CHECKING:
+    from dpvision.training.fit import Training  # who only reads a record does not wait for what trains
 
 
-def metrics(training: Training) -> dict[str, Any]:
+def metrics(training: "Training") -> dict[str, Any]:
     """At the last step, and with the weights of the epoch that the validation examples found best."""
     sets = {"train": training.train, "validation": training.validation, "test": training.test}
     last = {name: training.evaluate(examples) for name, examples in sets.items()}
@@ -37,18 +38,11 @@ def metrics(training: Training) -> dict[str, Any]:
     }
 
 
-def privacy(training: Training, searches: list[dict]) -> dict[str, Any]:
-    if training.mechanism is None:
-        return no_ledger()
-    spec = training.spec
-    return ledger(training.mechanism, training.planned, spec["recipe"]["clip"], spec["budget"], training.count, searches)
-
-
-def write_record(folder: Path, training: Training, searches: list[dict], provenance: dict[str, Any]) -> None:
+def write_record(folder: Path, training: "Training", ledger: dict[str, Any], provenance: dict[str, Any]) -> None:
     write_json(folder / "spec.json", training.spec)
     write_json(folder / "metrics.json", finite(metrics(training)))
     write_csv(folder / "history.csv", training.history)
-    write_json(folder / "ledger.json", finite(privacy(training, searches)))
+    write_json(folder / "ledger.json", finite(ledger))
     with replacing(folder / "weights.safetensors") as beside:
         save_file({name: tensor.contiguous().cpu() for name, tensor in training.network.state_dict().items()}, beside)
     write_json(folder / "provenance.json", provenance)

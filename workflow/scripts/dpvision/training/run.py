@@ -3,20 +3,20 @@
 import logging
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from dpvision.data.prepared import load
+from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
 from dpvision.files import digest, read_json
 from dpvision.logs import Progress
 from dpvision.plan import specs
+from dpvision.privacy.ledger import ledger, no_ledger
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
+from dpvision.training.machine import device
 from dpvision.training.record import write_record
 
 log = logging.getLogger(__name__)
@@ -28,44 +28,27 @@ def train(spec: specs.Spec, data: Path, studies: list[Path], record: Path, check
     found = {best["study"]: best for best in map(read_json, studies)}
     spec = with_findings(spec, found)
     place = Checkpoint(checkpoint)
-    with place.owned():
+    with place.owned(), _told_to_leave() as told:
         training = Training(spec, load(data, data_part(spec)), physical_batch, device())
         sessions = _resume(training, place)
-        with _told_to_leave() as told:
-            progress = Progress(record.name, training.planned)
 
-            def after_step(training: Training) -> None:
-                if told or place.due():
-                    place.save(
-                        {**training.state(), "spec_digest": digest(spec), "sessions": [*sessions, _session(origin, training)]}
-                    )
-                if told:
-                    raise UserError(
-                        f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
-                        f"{place.file}, the same command goes on from there"
-                    )
-                progress.step(training.made, lambda: _line(training))
+        def so_far() -> list[dict[str, Any]]:
+            return [*sessions, _session(origin, training)]
 
+        def after_step(training: Training) -> None:
+            progress.step(training.made, lambda: _line(training))
+            if told or place.due():
+                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
+            if told:
+                raise UserError(
+                    f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
+                    f"{place.file}, the same command goes on from there"
+                )
+
+        with closing(Progress(record.name, training.planned)) as progress:
             training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
-            progress.close()
-        searches = [{"study": study, **best["privacy"]} for study, best in found.items() if best["privacy"]]
-        made_by = origin.provenance(spec, sessions=[*sessions, _session(origin, training)])
-        write_record(record, training, searches, made_by)
+        write_record(record, training, spent(training, found), origin.provenance(spec, sessions=so_far()))
         place.remove()
-
-
-def device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def use_threads(threads: int) -> None:
-    """As many as the job was given; the sums of a training depend on it in their last bits."""
-    torch.set_num_threads(threads)
-
-
-def data_part(spec: specs.Spec) -> specs.Spec:
-    """The spec of the prepared data inside a run's."""
-    return {key: spec["data"][key] for key in ("kind", "name", "files", "classes", "shape", "train", "test")}
 
 
 def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
@@ -73,6 +56,15 @@ def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
     keys = specs.searched_keys(spec)
     values = {key: found[study]["values"][key] for key, study in keys.items()}
     return {**specs.with_values(spec, values), "found_by": keys} if keys else spec
+
+
+def spent(training: Training, found: dict[str, dict]) -> dict[str, Any]:
+    """The ledger; `found` is what the searches found, which had its price too."""
+    if training.mechanism is None:
+        return no_ledger()
+    recipe, budget = training.spec["recipe"], training.spec["budget"]
+    searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
+    return ledger(training.mechanism, training.planned, recipe["clip"], budget, training.count, searches)
 
 
 def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:

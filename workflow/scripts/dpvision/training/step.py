@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import OpacusHooks, Plain, Way, trainable
 from dpvision.privacy.noise import add_noise
-from dpvision.training.examples import Examples
+from dpvision.training.examples import Examples, pieces
 
 
 @dataclass
@@ -19,6 +19,7 @@ class Seen:
     norms: Tensor
 
 
+@dataclass
 class Step:
     """Sample, clip and sum over physical batches, add noise once, divide by the expected batch, update.
 
@@ -26,30 +27,27 @@ class Step:
     An empty sample is a step like any other: noise alone.
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        examples: Examples,
-        sampler: PoissonSampler,
-        expected_batch: int,
-        physical_batch: int,
-        clip: float,
-        sigma: float | None,
-        noise: torch.Generator,
-    ) -> None:
-        self.network, self.optimizer, self.examples, self.sampler = network, optimizer, examples, sampler
-        self.expected_batch, self.physical_batch = expected_batch, physical_batch
-        self.clip, self.sigma, self.noise = clip, sigma, noise
-        self.gradients: Way = Plain(network) if sigma is None else OpacusHooks(network, clip)
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    examples: Examples
+    sampler: PoissonSampler
+    expected_batch: int
+    physical_batch: int
+    clip: float
+    sigma: float | None  # none: not private, neither clipped nor noisy
+    noise: torch.Generator
+
+    def __post_init__(self) -> None:
+        self.parameters = trainable(self.network)
+        self.gradients: Way = Plain(self.network) if self.sigma is None else OpacusHooks(self.network, self.clip)
+        if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
+            self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
     def __call__(self) -> Seen:
         self.network.train()
-        parameters = trainable(self.network)
-        sums = [torch.zeros_like(p) for p in parameters]
-        losses, norms = [], []
-        sample = self.sampler.sample()
-        for indices in sample.split(self.physical_batch) if len(sample) else ():
+        sums = [torch.zeros_like(p) for p in self.parameters]
+        losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
+        for indices in pieces(self.sampler.sample(), self.physical_batch):
             part = self.gradients(*self.examples.batch(indices))
             for total, more in zip(sums, part.sums, strict=True):
                 total += more
@@ -57,8 +55,8 @@ class Step:
             norms += [] if part.norms is None else [part.norms]
         if self.sigma is not None:
             add_noise(sums, self.sigma * self.clip, self.noise)
-        for parameter, total in zip(parameters, sums, strict=True):
+        for parameter, total in zip(self.parameters, sums, strict=True):
             parameter.grad = total / self.expected_batch
         self.optimizer.step()
-        nothing = sums[0].new_zeros(0)
-        return Seen(torch.cat([nothing, *losses]), torch.cat([nothing, *norms]))
+        self.optimizer.zero_grad()
+        return Seen(torch.cat(losses), torch.cat(norms))

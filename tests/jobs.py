@@ -1,0 +1,65 @@
+"""Jobs in processes of their own, to be killed. A server that has imported torch forks them, so that they start quickly."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["dpvision.search.study", "torch._dynamo"])  # the second is what an optimiser imports
+
+
+class Job:
+    """One call of a function, in a process of its own, with a log as a rule's script has one."""
+
+    def __init__(self, log: Path, function: Callable[..., None], *arguments: Any) -> None:
+        self.process = CONTEXT.Process(target=_run, args=(str(log), function, *arguments))
+        self.process.start()
+
+    def end(self, seconds: float = 60) -> int | None:
+        """Waits for it; its exit code."""
+        self.process.join(seconds)
+        assert not self.process.is_alive(), "still running"
+        return self.process.exitcode
+
+    def kill(self, number: int = signal.SIGKILL) -> int | None:
+        os.kill(self.process.pid or 0, number)
+        return self.end()
+
+    def reaches(self, condition: Callable[[], bool], seconds: float = 30) -> None:
+        """Waits until something is so, while it runs."""
+        begun = time.monotonic()
+        while not condition():
+            assert self.process.is_alive(), f"ended with {self.process.exitcode}"
+            assert time.monotonic() - begun < seconds, "never happened"
+            time.sleep(0.002)
+
+
+def _run(log: str, function: Callable[..., None], *arguments: Any) -> None:
+    from dpvision import logs
+
+    with logs.job(log):
+        function(*arguments)
+
+
+def train(*arguments: Any) -> None:
+    """training.run.train with a checkpoint after every step."""
+    from dpvision.training import checkpoint, run
+    from dpvision.training.machine import use_threads
+
+    checkpoint.LEAST_SECONDS, checkpoint.SHARE = 0.0, 1e9
+    use_threads(1)
+    run.train(*arguments)
+
+
+def work(*arguments: Any) -> None:
+    """search.study.work, looking at the others' trials more often."""
+    from dpvision.search import study
+    from dpvision.training.machine import use_threads
+
+    study.PAUSE = 0.05
+    use_threads(1)
+    study.work(*arguments)

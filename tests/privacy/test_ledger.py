@@ -1,0 +1,56 @@
+"""The ledger says what was spent, by whom it is counted, and what it does not count."""
+
+import pytest
+
+from dpvision.privacy.accounting import Mechanism, prv_epsilon, selection_epsilon
+from dpvision.privacy.ledger import ledger, no_ledger
+
+BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
+RUN = Mechanism(0.02, 1.7, 1000)
+SEARCH = {"study": "groups", "trials": 5, "sampling_rate": 0.02, "noise_multiplier": 1.7, "steps": 1000}
+
+
+def test_every_number_that_the_guarantee_rests_on_is_there():
+    found = ledger(RUN, 1200, 1.5, BUDGET, 45_000, [])
+    assert found["private"]
+    assert found["epsilon"] == {"target": 3.0, "rdp": RUN.epsilon(1e-5), "prv": prv_epsilon(RUN, 1e-5)}
+    assert found["steps"] == {"planned": 1200, "made": 1000}
+    assert (found["examples"], found["sampling_rate"], found["noise_multiplier"]) == (45_000, 0.02, 1.7)
+    assert (found["clip"], found["delta"], found["accountant"]) == (1.5, 1e-5, "rdp")
+    assert found["neighbours"] == "add or remove one training example"
+    assert found["sampling"].startswith("Poisson")
+    assert found["searches"] == []
+
+
+def test_it_names_what_was_not_accounted_for():
+    without, with_search = (
+        " ".join(ledger(RUN, 1000, 1.5, BUDGET, 45_000, searches)["not_accounted"]) for searches in ([], [SEARCH])
+    )
+    assert "validation" in without
+    assert "learning rate" in without
+    assert "search" not in without
+    assert "search" in with_search
+
+
+def test_a_search_costs_all_its_trials_or_a_random_number_of_them():
+    (found,) = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [SEARCH])["searches"]
+    assert found["study"] == "groups"
+    assert found["trials"] == 5
+    assert found["epsilon_all_composed"] == pytest.approx(Mechanism(0.02, 1.7, 6000).epsilon(1e-5), rel=1e-12)
+    assert found["epsilon_if_random"] == selection_epsilon(RUN.rdp(), 5, 1e-5)
+    assert RUN.epsilon(1e-5) < found["epsilon_if_random"] < found["epsilon_all_composed"] * 2
+
+
+def test_a_search_at_another_level_is_charged_at_its_own():
+    cheap = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [SEARCH | {"noise_multiplier": 17.0}])["searches"][0]
+    dear = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [SEARCH])["searches"][0]
+    assert RUN.epsilon(1e-5) < cheap["epsilon_all_composed"] < dear["epsilon_all_composed"]
+
+
+def test_an_epsilon_that_an_accountant_cannot_compute_is_left_out():
+    absurd = ledger(Mechanism(1.0, 0.3, 100_000), 100_000, 1.5, BUDGET, 45_000, [])["epsilon"]
+    assert set(absurd) == {"target", "rdp"}
+
+
+def test_a_run_without_a_budget_claims_nothing():
+    assert no_ledger() == {"private": False, "epsilon": None}

@@ -1,0 +1,349 @@
+"""Any number of workers share a study: nothing is tried twice, nothing is lost, and what it finds is one text."""
+
+import csv
+import itertools
+import json
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import jobs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.trial import TrialState
+
+from dpvision.data.prepared import data_part, load
+from dpvision.errors import UserError
+from dpvision.locks import held
+from dpvision.plan import specs
+from dpvision.privacy.accounting import calibrate
+from dpvision.search import study as study_module
+from dpvision.search.study import FINISHED, JournalLock, Study, conclude, work
+from dpvision.training.fit import Training
+from dpvision.training.machine import device
+
+GROUPS = [1, 2, 4, "channels"]
+
+
+class Place:
+    """Where a study lives."""
+
+    def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
+        self.folder, self.data, self.spec = folder, data, spec
+        self.best, self.table = folder / "best.json", folder / "trials.csv"
+
+    def arguments(self, worker: int = 0) -> tuple[Any, ...]:
+        return self.spec, self.data, self.folder, self.done(worker), 512
+
+    def done(self, worker: int) -> Path:
+        return self.folder / "workers" / f"{worker}.json"
+
+    def work(self, worker: int = 0) -> "Place":
+        work(*self.arguments(worker))
+        return self
+
+    def start(self, worker: int) -> jobs.Job:
+        return jobs.Job(self.folder / f"{worker}.log", jobs.work, *self.arguments(worker))
+
+    def conclude(self) -> dict[str, Any]:
+        conclude(self.spec, self.folder, self.best, self.table, self.folder / "provenance.json")
+        return json.loads(self.best.read_text())
+
+    def rows(self) -> list[dict[str, str]]:
+        with open(self.table, encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def study(self) -> Study:
+        return Study(self.spec, self.folder)
+
+    def tried(self, *states: TrialState) -> list[Any]:
+        return [trial.params["model.groups"] for trial in self.study().trials(*(states or FINISHED))]
+
+
+@pytest.fixture
+def place(tmp_path, digits, run_spec) -> Callable[..., Place]:
+    def make(name: str = "study", **changes: Any) -> Place:
+        run = run_spec({"model.groups": None, "recipe.epochs": changes.pop("epochs", 2), "recipe.batch": 250})
+        spec = {"kind": "study", "run": run, "space": {"model.groups": GROUPS}, "trials": 4, "seed": 0}
+        return Place(tmp_path / name, digits, {**spec, "prune_below": 0.0, "prune_after": 1, **changes})
+
+    return make
+
+
+class Pretended:
+    """In place of a training: the accuracies of its epochs are known beforehand."""
+
+    accuracies: Callable[[Any], list[float]]
+
+    def __init__(self, run: specs.Spec, *_: Any) -> None:
+        self.groups = run["model"]["groups"]
+        self.history: list[dict[str, Any]] = []
+        self.planned, self.made = run["recipe"]["epochs"], 0
+
+    def run(self, after_step: Callable, after_epoch: Callable) -> None:
+        for accuracy in type(self).accuracies(self.groups):
+            self.made += 1
+            self.history.append({"epoch": self.made, "validation_top1": accuracy})
+            after_epoch(self)
+            after_step(self)
+
+
+@pytest.fixture
+def pretend(monkeypatch) -> Callable[[Callable[[Any], list[float]]], None]:
+    def accuracies(of: Callable[[Any], list[float]]) -> None:
+        monkeypatch.setattr(study_module, "Training", type("Known", (Pretended,), {"accuracies": staticmethod(of)}))
+
+    return accuracies
+
+
+# --- every value once ---
+
+
+def test_one_worker_tries_every_value_once_and_chooses_the_best_by_validation(place):
+    here = place().work()
+    assert Counter(here.tried()) == Counter(GROUPS)
+    assert json.loads(here.done(0).read_text()) == {"trials": [0, 1, 2, 3]}
+    best = here.conclude()
+    accuracies = {row["model.groups"]: float(row["validation_top1"]) for row in here.rows()}
+    assert best["validation_top1"] == max(accuracies.values()) == accuracies[str(best["values"]["model.groups"])]
+    assert [row["state"] for row in here.rows()] == ["complete"] * 4
+    assert [row["epochs"] for row in here.rows()] == ["2"] * 4
+
+
+def test_a_trial_is_the_training_of_its_values(place):
+    here = place(trials=2).work()
+    for trial in here.study().trials(*FINISHED):
+        spec = specs.with_values(here.spec["run"], trial.params)
+        alone = Training(spec, load(here.data, data_part(spec)), 512, device())
+        alone.run()
+        assert [trial.intermediate_values[row["epoch"]] for row in alone.history] == [
+            row["validation_top1"] for row in alone.history
+        ]
+        assert trial.value == alone.history[-1]["validation_top1"]
+
+
+def test_two_workers_at_once_share_the_values(place):
+    here = place()
+    assert [job.end() for job in [here.start(0), here.start(1)]] == [0, 0]
+    assert Counter(here.tried()) == Counter(GROUPS)
+    ours = [json.loads(here.done(worker).read_text())["trials"] for worker in (0, 1)]
+    assert sorted(ours[0] + ours[1]) == [0, 1, 2, 3]
+
+
+def test_as_many_trials_as_asked_for_and_no_more(place, pretend):
+    pretend(lambda groups: [0.5, 0.6])
+    here = place(trials=3)
+    here.work(0).work(1)
+    assert len(here.tried()) == len(set(here.tried())) == 3
+    assert json.loads(here.done(1).read_text()) == {"trials": []}
+    assert here.conclude()["trials"] == 3
+
+
+@pytest.mark.parametrize("survivor", [False, True], ids=["taken up later", "taken up by another worker"])
+def test_a_killed_workers_trial_is_not_counted_and_its_values_are_tried_again(place, survivor):
+    here = place(epochs=4)
+    victim = here.start(0)
+    victim.reaches((here.folder / "trials" / "0.lock").exists)
+    other = here.start(1) if survivor else None
+    time.sleep(0.4)
+    assert victim.kill() == -signal.SIGKILL
+    assert (other or here.start(1)).end() == 0
+    (left_behind,) = here.tried(TrialState.FAIL)
+    assert Counter(here.tried()) == Counter(GROUPS)
+    assert here.conclude()["trials"] == 4
+    assert [row["state"] for row in here.rows()].count("fail") == 1
+    assert [row["model.groups"] for row in here.rows()].count(str(left_behind)) == 2
+    assert "was left behind by its worker: not counted" in (here.folder / "1.log").read_text()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    failing=st.sets(st.integers(0, 20), max_size=5),
+    at_once=st.integers(1, 3),
+    seed=st.integers(0, 100),
+)
+def test_of_a_space_of_several_keys_every_combination_comes_once(tmp_path_factory, run_spec, sizes, failing, at_once, seed):
+    space = {f"model.key{i}": list(range(size)) for i, size in enumerate(sizes)}
+    combinations = list(itertools.product(*space.values()))
+    spec = {"kind": "study", "run": run_spec(), "space": space, "trials": len(combinations), "seed": seed}
+    shared = Study({**spec, "prune_below": 0.0, "prune_after": 1}, tmp_path_factory.mktemp("study"))
+    while not shared.complete():
+        with ExitStack() as workers:
+            asked = [workers.enter_context(shared.next_trial()) for _ in range(at_once)]
+            for trial in filter(None, asked):
+                if trial.number not in failing:
+                    shared.optuna.tell(trial, random.Random(trial.number).random())
+    assert sorted(tuple(trial.params.values()) for trial in shared.trials(*FINISHED)) == combinations
+    failed = {trial.number for trial in shared.trials(TrialState.FAIL)}
+    assert failed == {number for number in failing if number < len(combinations) + len(failed)}
+
+
+# --- what it finds ---
+
+
+def test_best_json_is_the_same_bytes_whatever_the_workers(place):
+    found = []
+    for name, workers in [("one", 1), ("three", 3)]:
+        here = place(name)
+        assert {job.end() for job in [here.start(worker) for worker in range(workers)]} == {0}
+        here.conclude()
+        found.append(here.best.read_bytes())
+    assert len(set(found)) == 1
+
+
+def test_best_json_is_the_same_bytes_whatever_the_order(place):
+    accuracy = dict(zip(map(str, GROUPS), [0.3, 0.7, 0.5, 0.7], strict=True))
+    found = set()
+    for i, order in enumerate(itertools.permutations(range(4))):
+        here = place(str(i))
+        with ExitStack() as workers:
+            trials = [workers.enter_context(here.study().next_trial()) for _ in range(4)]
+            for number in order:
+                here.study().optuna.tell(trials[number].number, accuracy[str(trials[number].params["model.groups"])])
+        here.conclude()
+        found.add(here.best.read_bytes())
+    (only,) = found
+    assert json.loads(only)["values"] == {"model.groups": "channels"}  # of 2 and "channels", which tie, the first as JSON
+
+
+def test_a_second_conclusion_is_the_same_bytes(place, pretend):
+    pretend(lambda groups: [0.5, 0.25])
+    here = place().work()
+    here.conclude()
+    first = here.best.read_bytes(), here.table.read_bytes()
+    here.conclude()
+    assert (here.best.read_bytes(), here.table.read_bytes()) == first
+
+
+def test_it_says_what_a_ledger_needs_to_charge_for_it(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place()
+    best = here.work().conclude()
+    assert best["study"] == specs.study_name(here.spec)
+    steps, q = 8, 0.25
+    assert best["privacy"] == {
+        "trials": 4,
+        "sampling_rate": q,
+        "noise_multiplier": calibrate(7.42, 1e-4, q, steps),
+        "steps": steps,
+    }
+    assert best["pruned"] == 0
+    assert set(best) == {"study", "values", "validation_top1", "trials", "pruned", "privacy"}
+
+
+# --- giving up ---
+
+
+def test_a_trial_below_the_threshold_is_given_up_at_that_epoch_and_not_before(place, pretend):
+    known = {1: [0.1, 0.1, 0.4, 0.5], 2: [0.9, 0.9, 0.1, 0.9], 4: [0.5, 0.5, 0.5, 0.1], "channels": [0.3, 0.3, 0.3, 0.3]}
+    pretend(known.__getitem__)
+    here = place(epochs=4, prune_below=0.3, prune_after=3).work()
+    best = here.conclude()
+    rows = {row["model.groups"]: (row["state"], row["epochs"], row["validation_top1"]) for row in here.rows()}
+    assert rows == {
+        "1": ("complete", "4", "0.5"),
+        "2": ("pruned", "3", "0.1"),
+        "4": ("pruned", "4", "0.1"),
+        "channels": ("complete", "4", "0.3"),
+    }
+    assert (best["values"], best["trials"], best["pruned"]) == ({"model.groups": 1}, 4, 2)
+
+
+def test_a_real_trial_is_given_up_too(place):
+    here = place(prune_below=0.99, trials=1).work()
+    assert len(here.study().trials(TrialState.PRUNED)) == 1
+
+
+def test_where_all_are_given_up_it_says_what_to_change(place, pretend):
+    pretend(lambda groups: [0.1, 0.1])
+    here = place(prune_below=0.2).work()
+    with pytest.raises(UserError, match=r"below prune_below = 0\.2: lower it, or raise prune_after"):
+        here.conclude()
+    assert not here.best.exists()
+
+
+def test_a_study_without_all_its_trials_is_not_concluded(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place().work()
+    (here.folder / "journal.log").unlink()
+    with pytest.raises(UserError, match=r"0 of 4 trials.*delete .*workers and let them work again"):
+        here.conclude()
+
+
+# --- the journal ---
+
+
+def hold(journal: Path) -> None:
+    JournalLock(journal).acquire()
+    journal.with_suffix(".held").touch()
+    time.sleep(60)
+
+
+def test_a_worker_killed_while_it_writes_holds_up_nobody(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place()
+    journal = here.folder / "journal.log"
+    here.study()
+    holder = jobs.Job(here.folder / "log", hold, journal)
+    holder.reaches(journal.with_suffix(".held").exists)
+    holder.kill()
+    begun = time.monotonic()
+    here.work()
+    assert time.monotonic() - begun < 5
+    assert len(here.tried()) == 4
+
+
+def test_half_a_line_of_a_killed_worker_is_cut_off(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place()
+    here.study()
+    journal = here.folder / "journal.log"
+    with open(journal, "ab") as file:
+        file.write(b'{"op_code":4,"worker_id":"abc","stu')
+    here.work()
+    assert Counter(here.tried()) == Counter(GROUPS)
+    assert all(json.loads(line) for line in journal.read_text().splitlines())
+
+
+def test_a_relative_folder_will_do(place, pretend, monkeypatch):
+    """Snakemake's are."""
+    pretend(lambda groups: [0.5])
+    here = place()
+    monkeypatch.chdir(here.folder.parent)
+    here.folder = Path(here.folder.name)
+    assert len(here.work().tried()) == 4
+
+
+def test_a_worker_waits_while_the_last_trials_are_with_others(place, pretend, monkeypatch):
+    pretend(lambda groups: [0.5])
+    here = place(trials=1)
+    shared, naps = here.study(), []
+    with shared.next_trial() as trial:
+        assert trial is not None
+
+        def nap(seconds: float) -> None:
+            naps.append(seconds)
+            if len(naps) == 3:
+                shared.optuna.tell(trial, 0.5)
+
+        monkeypatch.setattr(time, "sleep", nap)
+        here.work()
+    assert len(naps) == 3
+    assert json.loads(here.done(0).read_text()) == {"trials": []}
+
+
+def test_a_trials_lock_is_held_as_long_as_it_runs(place):
+    here = place()
+    with here.study().next_trial() as trial:
+        assert trial is not None
+        with pytest.raises(BlockingIOError), held(here.folder / "trials" / "0.lock", wait=False):
+            pass
+    with held(here.folder / "trials" / "0.lock", wait=False):
+        pass

@@ -1,0 +1,46 @@
+"""Trainings of a second, on the digits."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dpvision.data.prepared import Prepared, data_part, load
+from dpvision.training.fit import Training
+
+PHYSICAL = 64
+
+
+@pytest.fixture(scope="session")
+def prepared(digits: Path, run_spec: Callable[..., dict]) -> Prepared:
+    return load(digits, data_part(run_spec()))
+
+
+@pytest.fixture(scope="session")
+def training(prepared: Prepared, run_spec: Callable[..., dict]) -> Callable[..., Training]:
+    """One that is about to begin; `changes` as of `run_spec`."""
+
+    def make(changes: dict[str, Any] | None = None, data: Prepared = prepared, physical: int = PHYSICAL) -> Training:
+        return Training(run_spec(changes), data, physical, torch.device("cpu"))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trained(training: Callable[..., Training]) -> Training:
+    """One that is over; to be looked at only."""
+    done = training()
+    done.run()
+    return done
+
+
+@pytest.fixture(scope="session")
+def garbled(prepared: Prepared) -> Prepared:
+    """The same data with a test split that says nothing."""
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, prepared.test_images.shape, dtype=np.uint8)
+    labels = random.integers(0, 10, prepared.test_labels.shape)
+    return Prepared(prepared.train_images, prepared.train_labels, images, labels, prepared.class_names)

@@ -1,0 +1,209 @@
+"""A training makes the steps it is accounted for, steers by its validation examples, and repeats to the bit."""
+
+import math
+
+import pytest
+import torch
+
+from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.training import fit
+from dpvision.training.evaluate import evaluate
+
+
+def weights(training):
+    return torch.cat([value.double().flatten() for value in training.network.state_dict().values()])
+
+
+# --- what is accounted is what is done ---
+
+
+def test_steps_made_are_steps_planned_are_steps_accounted(trained):
+    assert trained.made == trained.planned == 4 * 1000 // 100 == trained.mechanism.steps
+    assert [row["step"] for row in trained.history] == [10, 20, 30, 40]
+
+
+def test_q_is_the_expected_batch_over_n_for_the_sampler_and_the_accountant(training):
+    odd = training({"recipe.batch": 103})
+    assert odd.q == odd.step.sampler.q == odd.mechanism.q == 103 / 1000
+    assert odd.step.sampler.count == len(odd.train) == 1000
+    assert odd.step.expected_batch == 103
+    assert odd.planned == 38  # floor(4 * 1000 / 103)
+
+
+def test_sigma_is_calibrated_to_the_steps_planned_and_used_in_the_step(trained):
+    assert trained.step.sigma == trained.sigma == trained.mechanism.sigma == calibrate(7.42, 1e-4, 0.1, 40)
+    assert 7.41 <= trained.epsilon <= 7.42
+
+
+def test_the_history_says_what_was_spent_by_the_end_of_each_epoch(trained):
+    expected = [Mechanism(0.1, trained.sigma, steps).epsilon(1e-4) for steps in (10, 20, 30, 40)]
+    assert [row["epsilon"] for row in trained.history] == expected
+
+
+# --- the history ---
+
+
+def test_the_history_has_one_row_an_epoch_with_everything_the_record_promises(trained):
+    columns = {
+        "epoch",
+        "step",
+        "learning_rate",
+        "epsilon",
+        "train_loss",
+        "clipped",
+        "norm_q10",
+        "norm_q50",
+        "norm_q90",
+        "seconds",
+    }
+    columns |= {f"{split}_{value}" for split in ("validation", "test") for value in ("loss", "top1", "top5")}
+    assert [row["epoch"] for row in trained.history] == [1, 2, 3, 4]
+    for row in trained.history:
+        assert set(row) == columns
+        assert row["norm_q10"] <= row["norm_q50"] <= row["norm_q90"]
+        assert 0 <= row["clipped"] <= 1
+        assert 0 <= row["validation_top1"] <= row["validation_top5"] <= 1
+        assert row["seconds"] > 0
+
+
+def test_shares_and_quantiles_are_those_of_the_norms():
+    norms = torch.arange(1.0, 12.0)
+    assert fit._clipping(norms, 9.5) == {"clipped": 2 / 11, "norm_q10": 2.0, "norm_q50": 6.0, "norm_q90": 10.0}
+    assert set(fit._clipping(norms[:0], 9.5).values()) == {None}
+
+
+def test_evaluation_counts_what_a_reader_would_count(trained):
+    images, labels = trained.test.batch(slice(None))
+    with torch.no_grad():
+        logits = trained.network.eval()(images)
+    ranks = (logits > logits.gather(1, labels[:, None])).sum(1)
+    loss = torch.nn.functional.cross_entropy(logits.double(), labels).item()
+    expected = {"loss": loss, "top1": (ranks == 0).double().mean().item(), "top5": (ranks < 5).double().mean().item()}
+    for physical in (1, 7, 10**9):
+        assert evaluate(trained.network, trained.test, physical) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_digits_are_learned(training):
+    better = training({"recipe.epochs": 12, "model.width": 0.125, "budget.epsilon": 50.0})
+    better.run()
+    assert better.history[-1]["test_top1"] > 0.85
+
+
+# --- what steers it ---
+
+
+def test_the_plateau_is_torchs_on_the_validation_loss(training, monkeypatch):
+    losses = iter([1.0, 0.9, 0.95, 0.91, 0.92, 0.8, 0.9, 0.9, 0.9, 0.9])
+    shown = {"top1": 0.5, "top5": 0.5}
+    steered = training({"recipe.epochs": 10, "recipe.schedule": {"name": "plateau", "factor": 0.5, "patience": 1}})
+    monkeypatch.setattr(
+        steered, "evaluate", lambda examples: shown | {"loss": next(losses) if examples is steered.validation else 0.0}
+    )
+    steered.run()
+    # at the start of each epoch; halved after the second epoch in a row without a better loss, at epochs 4, 8 and 10
+    assert [row["learning_rate"] for row in steered.history] == [5e-3] * 4 + [2.5e-3] * 4 + [1.25e-3] * 2
+    assert steered.optimizer.param_groups[0]["lr"] == 5e-3 / 8
+
+
+def test_a_constant_rate_stays(training):
+    constant = training({"recipe.schedule": {"name": "constant"}})
+    constant.run()
+    assert {row["learning_rate"] for row in constant.history} == {5e-3}
+
+
+def test_the_best_epoch_is_the_first_of_the_best_by_validation(training, monkeypatch):
+    accuracies = iter([0.3, 0.6, 0.6, 0.5])
+    chosen = training()
+    monkeypatch.setattr(
+        chosen,
+        "evaluate",
+        lambda examples: {"loss": 1.0, "top5": 1.0, "top1": next(accuracies) if examples is chosen.validation else 0.9},
+    )
+    kept = {}
+    chosen.run(after_epoch=lambda t: kept.update({t.history[-1]["epoch"]: weights(t)}))
+    assert chosen.best["epoch"] == 2
+    chosen.network.load_state_dict(chosen.best["weights"])
+    assert torch.equal(weights(chosen), kept[2])
+
+
+def test_the_test_split_never_decides_anything(trained, training, garbled):
+    blind = training(data=garbled)
+    blind.run()
+    assert torch.equal(weights(blind), weights(trained))
+    assert blind.best["epoch"] == trained.best["epoch"]
+    assert blind.state()["schedule"] == trained.state()["schedule"]
+    assert [row["test_loss"] for row in blind.history] != [row["test_loss"] for row in trained.history]
+    for ours, theirs in zip(blind.history, trained.history, strict=True):
+        assert all(ours[key] == theirs[key] for key in ours if not key.startswith("test") and key != "seconds")
+
+
+def test_validation_examples_are_not_trained_on(trained, prepared):
+    together = torch.cat([trained.train.images, trained.validation.images]).flatten(1)
+    assert sorted(map(tuple, together.tolist())) == sorted(map(tuple, prepared.train_images.reshape(1437, -1).tolist()))
+    assert len(trained.validation) == 437
+
+
+# --- randomness ---
+
+
+def test_a_run_repeats_to_the_bit(trained, training):
+    again = training()
+    again.run()
+    assert torch.equal(weights(again), weights(trained))
+
+
+def test_random_numbers_drawn_elsewhere_neither_change_a_run_nor_are_changed_by_it(trained, training):
+    torch.manual_seed(1)
+    other = training()
+    other.run(after_step=lambda _: torch.rand(1))
+    after = torch.rand(1)
+    assert torch.equal(weights(other), weights(trained))
+    torch.manual_seed(1)
+    assert torch.equal([torch.rand(1) for _ in range(41)][-1], after)
+
+
+def test_seeds_start_from_other_weights_and_runs_of_a_seed_from_the_same(training):
+    first, other_seed, other_budget = training(), training({"seed": 35}), training({"budget.epsilon": 3.0})
+    assert torch.equal(weights(first), weights(other_budget))
+    assert not torch.equal(weights(first), weights(other_seed))
+
+
+@pytest.mark.parametrize("change", [{"seed": 35}, {"budget.epsilon": 3.0}, {"model.groups": 1}], ids=str)
+def test_no_two_runs_share_noise_or_samples(training, change):
+    """Runs of a seed too: two releases with the same noise on different gradients would give both away."""
+    ours, theirs = training(), training(change)
+    noise = [torch.randn(10_000, generator=t.noise) for t in (ours, theirs)]
+    assert abs(torch.corrcoef(torch.stack(noise))[0, 1]) < 0.04
+    assert ours.step.sampler.sample().tolist() != theirs.step.sampler.sample().tolist()
+
+
+@pytest.mark.parametrize("physical", [1, 10**9])
+def test_physical_batches_change_no_more_than_the_last_digits_of_a_step(training, physical):
+    outcomes = []
+    for size in (physical, 64):
+        run = training(physical=size)
+        for _ in range(2):
+            run.step()
+        outcomes.append(weights(run))
+    torch.testing.assert_close(*outcomes, rtol=0, atol=2e-4)
+
+
+# --- without a budget, and when it goes wrong ---
+
+
+@pytest.mark.parametrize("norm", ["group", "batch"])
+def test_without_a_budget_it_trains_too_with_any_normalisation(training, norm):
+    control = training({"budget": None, "model.norm": norm})
+    control.run()
+    assert control.sigma is control.mechanism is control.epsilon is None
+    assert control.history[-1]["epsilon"] is None
+    assert control.history[-1]["clipped"] is None
+    assert control.history[-1]["validation_top1"] > 0.5
+
+
+def test_a_training_that_diverges_ends_all_the_same(training):
+    lost = training({"recipe.optimizer": {"name": "nadam", "learning_rate": 1e30}})
+    lost.run()
+    assert not math.isfinite(lost.history[-1]["validation_loss"])
+    assert lost.made == lost.planned
+    assert lost.best["weights"]

@@ -1,0 +1,308 @@
+"""A job leaves a whole record, goes on after a kill to the same bits, and says what is wrong when it cannot."""
+
+import csv
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jobs
+import pytest
+import torch
+
+from dpvision.data.prepared import data_part, load
+from dpvision.errors import UserError
+from dpvision.files import digest, write_json
+from dpvision.plan import specs
+from dpvision.privacy.accounting import Mechanism
+from dpvision.training import run
+from dpvision.training.checkpoint import Checkpoint
+from dpvision.training.evaluate import evaluate
+from dpvision.training.fit import Training
+from dpvision.training.machine import device
+from dpvision.training.record import finite, read_network
+
+PHYSICAL = 64
+
+
+class Place:
+    """Where a run lives."""
+
+    def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
+        self.record, self.checkpoint, self.log = folder / "run", folder / "checkpoint", folder / "log"
+        self.state = self.checkpoint / "state.pt"
+        self.spec, self.data = spec, data
+
+    def arguments(self, studies: list[Path] | None = None) -> tuple[Any, ...]:
+        return self.spec, self.data, studies or [], self.record, self.checkpoint, PHYSICAL
+
+    def train(self) -> "Place":
+        run.train(*self.arguments())
+        return self
+
+    def start(self) -> jobs.Job:
+        return jobs.Job(self.log, jobs.train, *self.arguments())
+
+    def written(self) -> int | None:
+        """When the state was, last."""
+        return self.state.stat().st_mtime_ns if self.state.exists() else None
+
+    def json(self, name: str) -> Any:
+        def refuse(constant: str) -> None:
+            raise AssertionError(f"{name} has {constant}")
+
+        return json.loads((self.record / name).read_text(encoding="utf-8"), parse_constant=refuse)
+
+    def history(self) -> list[dict[str, str]]:
+        with open(self.record / "history.csv", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def bits(self) -> dict[str, Any]:
+        """All that interruptions must not change."""
+        rows = [{key: value for key, value in row.items() if key != "seconds"} for row in self.history()]
+        files = ("spec.json", "metrics.json", "ledger.json", "weights.safetensors")
+        return {"history.csv": rows, **{name: (self.record / name).read_bytes() for name in files}}
+
+
+@pytest.fixture
+def place(tmp_path, digits, run_spec) -> Callable[..., Place]:
+    return lambda changes=None, name="here": Place(tmp_path / name, digits, run_spec(changes))
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory, digits, run_spec) -> Place:
+    """A run that nothing interrupted."""
+    return Place(tmp_path_factory.mktemp("whole"), digits, run_spec()).train()
+
+
+# --- the record ---
+
+
+def test_a_record_has_every_file_and_leaves_no_checkpoint(whole):
+    assert sorted(file.name for file in whole.record.iterdir()) == sorted(specs.RECORD)
+    assert not whole.checkpoint.exists()
+
+
+def test_the_weights_load_into_the_network_and_give_the_metrics(whole, training):
+    network, metrics, splits = read_network(whole.record, whole.spec), whole.json("metrics.json"), training()
+    for name in ("train", "validation", "test"):
+        assert evaluate(network, getattr(splits, name), PHYSICAL) == metrics["last_step"][name]
+    assert metrics["last_step"]["step"] == 40
+    assert metrics["last_step"]["test"]["top1"] == float(whole.history()[-1]["test_top1"])
+
+
+def test_the_best_epoch_is_the_historys_best_by_validation(whole):
+    best, accuracies = whole.json("metrics.json")["best_epoch"], [float(row["validation_top1"]) for row in whole.history()]
+    row = whole.history()[best["epoch"] - 1]
+    assert best["epoch"] == 1 + accuracies.index(max(accuracies))
+    assert best["chosen_by"] == "validation top1"
+    for split in ("validation", "test"):
+        assert best[split] == {key: float(row[f"{split}_{key}"]) for key in ("loss", "top1", "top5")}
+
+
+def test_the_ledger_is_that_of_the_spec(whole):
+    ledger = whole.json("ledger.json")
+    mechanism = Mechanism(0.1, ledger["noise_multiplier"], 40)
+    assert (ledger["examples"], ledger["sampling_rate"]) == (1000, 0.1)
+    assert ledger["steps"] == {"planned": 40, "made": 40}
+    assert (ledger["clip"], ledger["delta"]) == (1.5, 1e-4)
+    assert ledger["epsilon"]["target"] == 7.42
+    assert 7.41 < ledger["epsilon"]["rdp"] == mechanism.epsilon(1e-4) <= 7.42
+    assert ledger["epsilon"]["prv"] < ledger["epsilon"]["rdp"]
+    assert float(whole.history()[-1]["epsilon"]) == ledger["epsilon"]["rdp"]
+
+
+def test_the_provenance_names_what_made_it(whole):
+    made_by = whole.json("provenance.json")
+    assert made_by["spec"] == digest(whole.spec)
+    assert made_by["machine"]["threads"] == torch.get_num_threads()
+    assert made_by["packages"]["torch"].startswith("2.")
+    assert [session["to_step"] for session in made_by["sessions"]] == [40]
+    assert made_by["peak_memory_mb"] > 100
+
+
+def test_a_run_without_a_budget_says_so(place):
+    control = place({"budget": None, "model.norm": "batch", "recipe.epochs": 1}).train()
+    assert control.json("ledger.json") == {"private": False, "epsilon": None}
+    assert control.history()[0]["epsilon"] == control.history()[0]["clipped"] == ""
+    read_network(control.record, control.spec)
+
+
+@pytest.mark.parametrize("rate", [1e6, 1e30])
+def test_a_training_that_diverges_leaves_a_record_without_nan(place, rate):
+    lost = place({"recipe.optimizer": {"name": "nadam", "learning_rate": rate}, "recipe.epochs": 1}).train()
+    assert all(lost.json(name) for name in specs.RECORD if name.endswith(".json"))
+    loss = lost.json("metrics.json")["last_step"]["validation"]["loss"]
+    assert loss is None if rate == 1e30 else loss > 100
+
+
+def test_json_has_no_word_for_what_is_not_finite():
+    value = {"a": [1.0, float("nan"), {"b": float("-inf")}], "c": None, "d": 2, "e": "nan"}
+    assert finite(value) == {"a": [1.0, None, {"b": None}], "c": None, "d": 2, "e": "nan"}
+
+
+def test_what_a_search_found_stands_in_the_spec_and_its_cost_in_the_ledger(place, tmp_path):
+    here = place({"model.groups": {"study": "the-study"}, "recipe.epochs": 1})
+    privacy = {"trials": 4, "sampling_rate": 0.1, "noise_multiplier": 1.0, "steps": 10}
+    write_json(tmp_path / "best.json", {"study": "the-study", "values": {"model.groups": 2}, "privacy": privacy})
+    run.train(*here.arguments([tmp_path / "best.json"]))
+    assert here.json("spec.json")["model"]["groups"] == 2
+    assert here.json("spec.json")["found_by"] == {"model.groups": "the-study"}
+    (search,) = here.json("ledger.json")["searches"]
+    assert search["study"] == "the-study"
+    assert search["epsilon_all_composed"] > here.json("ledger.json")["epsilon"]["rdp"]
+    assert {
+        m.num_groups for m in read_network(here.record, here.json("spec.json")).modules() if isinstance(m, torch.nn.GroupNorm)
+    } == {2}
+
+
+# --- killed ---
+
+
+def test_killed_at_any_moments_it_goes_on_to_the_same_bits(whole, place):
+    here, chance = place(), random.Random(0)
+    job = here.start()
+    time.sleep(0.2)
+    assert job.kill() == -signal.SIGKILL  # before its first step, or in one of the first
+    for _ in range(5):
+        before, job = here.written(), here.start()
+        job.reaches(lambda before=before: here.written() != before)
+        time.sleep(chance.uniform(0, 0.1))
+        assert job.kill() == -signal.SIGKILL
+    assert here.start().end() == 0
+    assert here.bits() == whole.bits()
+    assert not here.checkpoint.exists()
+    steps = [session["to_step"] for session in here.json("provenance.json")["sessions"]]
+    assert len(steps) > 1
+    assert steps == sorted(steps)
+    assert steps[-1] == 40
+
+
+def test_killed_while_it_writes_its_record_it_writes_it_again(whole, place):
+    here = place()
+    job = here.start()
+    job.reaches((here.record / "spec.json").exists)
+    job.kill()
+    assert here.start().end() == 0
+    assert here.bits() == whole.bits()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, place, number):
+    here = place()
+    job = here.start()
+    job.reaches(here.state.exists)
+    assert job.kill(number) == 1
+    made = torch.load(here.state)["made"]
+    assert 0 < made < 40
+    log = here.log.read_text()
+    assert (
+        f"told to leave ({number.name}) at step {made} of 40: the state is kept in {here.state}, the same command goes on"
+        in log
+    )
+    assert "Traceback" not in log
+    assert not here.record.exists()
+    assert here.start().end() == 0
+    assert f"goes on from step {made} of 40" in here.log.read_text()
+    assert here.bits() == whole.bits()
+    assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [made, 40]
+
+
+def test_signals_mean_again_what_they_meant(whole, place):
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    place({"recipe.epochs": 1}).train()
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+# --- checkpoints that cannot be used ---
+
+
+@pytest.fixture
+def interrupted(place, monkeypatch) -> Place:
+    """With the state after three steps."""
+    here = place()
+    state = {}
+
+    class Stop(Exception):
+        pass
+
+    def stop(training):
+        if training.made == 3:
+            state.update(training.state())
+            raise Stop
+
+    training = Training(here.spec, load(here.data, data_part(here.spec)), PHYSICAL, device())
+    with pytest.raises(Stop):
+        training.run(stop)
+    Checkpoint(here.checkpoint).save({**state, "spec_digest": digest(here.spec), "sessions": []})
+    return here
+
+
+def test_the_state_of_a_few_steps_is_all_there_is_to_it(interrupted, whole):
+    assert interrupted.train().bits() == whole.bits()
+
+
+def test_another_specs_checkpoint_is_refused(interrupted):
+    interrupted.spec = {**interrupted.spec, "seed": 35}
+    with pytest.raises(UserError, match=r"state\.pt belongs to another spec.*delete it"):
+        interrupted.train()
+    assert not interrupted.record.exists()
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda b: b"", lambda b: b[:100], lambda b: b[: len(b) // 2], lambda b: b[:-1], lambda b: b"\0" * len(b)]
+)
+def test_a_spoilt_checkpoint_is_named_with_what_to_do(interrupted, spoil):
+    interrupted.state.write_bytes(spoil(interrupted.state.read_bytes()))
+    with pytest.raises(UserError, match=r"state\.pt cannot be read .*delete it to start the run anew"):
+        interrupted.train()
+
+
+def test_a_checkpoint_that_is_something_else_is_named_too(interrupted):
+    torch.save(["something", "else"], interrupted.state)
+    with pytest.raises(UserError, match=r"state\.pt cannot be read"):
+        interrupted.train()
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(interrupted, monkeypatch):
+    before = interrupted.state.read_bytes()
+    monkeypatch.setattr(torch, "save", lambda state, path: Path(path).write_bytes(b"half") and 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Checkpoint(interrupted.checkpoint).save({})
+    assert interrupted.state.read_bytes() == before
+    assert [file.name for file in interrupted.checkpoint.iterdir()] == ["state.pt"]
+
+
+def test_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    place = Checkpoint(tmp_path)
+    monkeypatch.setattr(torch, "save", lambda state, path: now.__setitem__(0, now[0] + 3.0))
+    spent = 0.0
+    for _ in range(10_000):
+        now[0] += 0.1
+        if place.due():
+            place.save({})
+            spent += 3.0
+    assert 0 < spent / now[0] <= 0.03
+
+
+# --- two at once ---
+
+
+def test_a_second_process_at_a_run_is_told_who_is_there_since_when(place):
+    here = place({"recipe.epochs": 200})
+    job = here.start()
+    job.reaches(here.state.exists)
+    with pytest.raises(
+        UserError, match=rf"trained already, by process {job.process.pid} on .* since 20\d\d-.*wait for it or end it"
+    ):
+        here.train()
+    assert job.process.is_alive()
+    job.kill()
+    with Checkpoint(here.checkpoint).owned():  # free again as soon as its owner is dead
+        assert f"process {os.getpid()} " in (here.checkpoint / "owner.txt").read_text()
