@@ -47,10 +47,19 @@ def _run(log: str, function: Callable[..., None], *arguments: Any) -> None:
 
 def train(*arguments: Any) -> None:
     """training.run.train with a checkpoint after every step."""
+    _train(0.0, *arguments)
+
+
+def train_without_checkpoints(*arguments: Any) -> None:
+    """But for those it is told to leave behind."""
+    _train(1e9, *arguments)
+
+
+def _train(seconds: float, *arguments: Any) -> None:
     from dpvision.training import checkpoint, run
     from dpvision.training.machine import use_threads
 
-    checkpoint.LEAST_SECONDS, checkpoint.SHARE = 0.0, 1e9
+    checkpoint.LEAST_SECONDS, checkpoint.SHARE = seconds, 1e9
     use_threads(1)
     run.train(*arguments)
 

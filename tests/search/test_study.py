@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 
 from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
-from dpvision.locks import held
+from dpvision.locks import held, is_held
 from dpvision.plan import specs
 from dpvision.privacy.accounting import calibrate
 from dpvision.search import study as study_module
@@ -347,3 +347,13 @@ def test_a_trials_lock_is_held_as_long_as_it_runs(place):
             pass
     with held(here.folder / "trials" / "0.lock", wait=False):
         pass
+
+
+def test_who_asks_for_a_trial_does_so_alone(place, monkeypatch):
+    here = place()
+    shared = here.study()
+    ask, alone = shared._ask, []
+    monkeypatch.setattr(shared, "_ask", lambda: alone.append(is_held(here.folder / "asking.lock")) or ask())
+    with shared.next_trial():
+        assert alone == [True]
+        assert not is_held(here.folder / "asking.lock")

@@ -44,3 +44,21 @@ def garbled(prepared: Prepared) -> Prepared:
     images = random.integers(0, 256, prepared.test_images.shape, dtype=np.uint8)
     labels = random.integers(0, 10, prepared.test_labels.shape)
     return Prepared(prepared.train_images, prepared.train_labels, images, labels, prepared.class_names)
+
+
+@pytest.fixture(scope="session")
+def advance() -> Callable[[Training, int], None]:
+    """Goes on to a certain step and stops there."""
+
+    class Stop(Exception):
+        pass
+
+    def to(begun: Training, step: int) -> None:
+        def stop(training: Training) -> None:
+            if training.made == step:
+                raise Stop
+
+        with pytest.raises(Stop):
+            begun.run(stop)
+
+    return to

@@ -143,6 +143,34 @@ def test_validation_examples_are_not_trained_on(trained, prepared):
     assert len(trained.validation) == 437
 
 
+def test_evaluation_neither_learns_nor_depends_on_its_batches_under_batch_normalisation(training):
+    control = training({"budget": None, "model.norm": "batch"})
+    control.step()
+    before = weights(control)
+    outcomes = [evaluate(control.network, control.validation, physical) for physical in (1, 100)]
+    assert outcomes[0] == pytest.approx(outcomes[1], rel=1e-6)
+    assert torch.equal(weights(control), before)
+
+
+def same(ours, theirs) -> bool:
+    if isinstance(ours, torch.Tensor):
+        return torch.equal(ours, theirs)
+    if isinstance(ours, dict):
+        return ours.keys() == theirs.keys() and all(same(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+    return ours == theirs
+
+
+def test_a_training_is_its_state(training, advance, tmp_path):
+    first, second, fresh = training(), training(), training()
+    advance(first, 13)  # an epoch and a bit
+    torch.save(first.state(), tmp_path / "state.pt")
+    second.restore(torch.load(tmp_path / "state.pt"))
+    assert same(second.state(), first.state())
+    assert {key for key in fresh.state() if same(fresh.state()[key], first.state()[key])} == set()
+
+
 # --- randomness ---
 
 

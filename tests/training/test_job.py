@@ -14,7 +14,6 @@ import jobs
 import pytest
 import torch
 
-from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
 from dpvision.files import digest, write_json
 from dpvision.plan import specs
@@ -22,8 +21,6 @@ from dpvision.privacy.accounting import Mechanism
 from dpvision.training import run
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
-from dpvision.training.fit import Training
-from dpvision.training.machine import device
 from dpvision.training.record import finite, read_network
 
 PHYSICAL = 64
@@ -44,8 +41,8 @@ class Place:
         run.train(*self.arguments())
         return self
 
-    def start(self) -> jobs.Job:
-        return jobs.Job(self.log, jobs.train, *self.arguments())
+    def start(self, function: Callable[..., None] = jobs.train) -> jobs.Job:
+        return jobs.Job(self.log, function, *self.arguments())
 
     def written(self) -> int | None:
         """When the state was, last."""
@@ -194,8 +191,8 @@ def test_killed_while_it_writes_its_record_it_writes_it_again(whole, place):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, place, number):
     here = place()
-    job = here.start()
-    job.reaches(here.state.exists)
+    job = here.start(jobs.train_without_checkpoints)
+    job.reaches(lambda: here.log.exists() and "epoch 1/4" in here.log.read_text())
     assert job.kill(number) == 1
     made = torch.load(here.state)["made"]
     assert 0 < made < 40
@@ -222,23 +219,11 @@ def test_signals_mean_again_what_they_meant(whole, place):
 
 
 @pytest.fixture
-def interrupted(place, monkeypatch) -> Place:
+def interrupted(place, training, advance) -> Place:
     """With the state after three steps."""
-    here = place()
-    state = {}
-
-    class Stop(Exception):
-        pass
-
-    def stop(training):
-        if training.made == 3:
-            state.update(training.state())
-            raise Stop
-
-    training = Training(here.spec, load(here.data, data_part(here.spec)), PHYSICAL, device())
-    with pytest.raises(Stop):
-        training.run(stop)
-    Checkpoint(here.checkpoint).save({**state, "spec_digest": digest(here.spec), "sessions": []})
+    here, begun = place(), training()
+    advance(begun, 3)
+    Checkpoint(here.checkpoint).save({**begun.state(), "spec_digest": digest(here.spec), "sessions": []})
     return here
 
 

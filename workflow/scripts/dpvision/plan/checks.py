@@ -144,8 +144,9 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
     of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {dataset.validation} held out"
     if cells.recipe in paper.recipes and (batch := paper.recipes[cells.recipe].batch) > count:
         yield complaint(documents, ("recipes", cells.recipe, "batch"), f"must be at most {count}: {of_data}", batch)
-    for part, at_most in (("hessian", count), ("activations", dataset.test)):
-        if (examples := getattr(paper, part).examples) > at_most:
+    shown = {artifact.kind for artifact in paper.artifacts.values() if group in artifact.cells}
+    for part, kinds, at_most in (("hessian", {"hessian", "spectrum"}, count), ("activations", {"activations"}, dataset.test)):
+        if shown & kinds and (examples := getattr(paper, part).examples) > at_most:
             yield complaint(documents, (part, "examples"), f"must be at most {at_most}, all that {cells.dataset} has", examples)
     if private and cells.delta >= 1 / count:
         yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
