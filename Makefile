@@ -14,7 +14,7 @@ setup:
 	@$(PYTHON) envs/install.py
 
 demo: setup
-	@$(BIN)/snakemake all --cores $(CORES) --config scale=demo --quiet host reason
+	@$(BIN)/snakemake all --cores $(CORES) --config scale=demo --quiet host reason rules
 	@$(BIN)/python -m dpvision plan --scale demo
 
 test: setup

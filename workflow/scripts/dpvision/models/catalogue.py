@@ -6,13 +6,13 @@ import torch
 
 from dpvision.models import build
 from dpvision.models.count import multiply_adds, parameter_count
+from dpvision.plan.config import Network, ResNet9
 
-PLAIN = {"family": "resnet9", "scale_norm": False, "norm": "group", "groups": 32, "order": "norm-activation", "width": 1.0}
-MODELS: dict[str, dict[str, Any]] = {
-    "resnet9": PLAIN,
-    "scaleresnet9": PLAIN | {"scale_norm": True},
-    "resnet9, width 1/8": PLAIN | {"width": 0.125},
-    "scaleresnet9, width 1/8": PLAIN | {"width": 0.125, "scale_norm": True},
+MODELS: dict[str, Network] = {
+    "resnet9": ResNet9(family="resnet9", label="ResNet-9"),
+    "scaleresnet9": ResNet9(family="resnet9", label="ScaleResNet-9", scale_norm=True),
+    "resnet9, width 1/8": ResNet9(family="resnet9", label="narrow ResNet-9", width=0.125),
+    "scaleresnet9, width 1/8": ResNet9(family="resnet9", label="narrow ScaleResNet-9", width=0.125, scale_norm=True),
 }
 
 
@@ -20,7 +20,7 @@ def catalogue(classes: int, shape: list[int]) -> list[dict[str, Any]]:
     rows = []
     for name, model in MODELS.items():
         with torch.device("meta"):
-            network = build(model, classes, shape[0])
+            network = build(model.model_dump(), classes, shape[0])
         counts = {"parameters": parameter_count(network), "multiply_adds": multiply_adds(network, shape)}
         rows.append({"model": name, **counts, "classes": classes, "shape": shape})
     return rows
