@@ -8,7 +8,9 @@ out  {results}/hessians/RUN-DIGEST/hessian.json, provenance.json; {results}/acti
 rule curvature:
     """Largest eigenvalue, trace and spectrum of the training loss's Hessian at a run's weights."""
     input:
-        dataset=lambda wildcards: ancient(PLAN.dataset_of(PLAN.runs[PLAN.hessians[wildcards.analysis]["run"]])),
+        dataset=lambda wildcards: PLAN.data_for(
+            PLAN.runs[PLAN.hessians[wildcards.analysis]["run"]], [f"{RESULTS}/hessians/{wildcards.analysis}/hessian.json"]
+        ),
         spec=lambda wildcards: f"{RESULTS}/runs/{PLAN.hessians[wildcards.analysis]['run']}/spec.json",
         weights=lambda wildcards: f"{RESULTS}/runs/{PLAN.hessians[wildcards.analysis]['run']}/weights.safetensors",
     output:
@@ -25,6 +27,7 @@ rule curvature:
         **PLAN.asks("curvature"),
     params:
         spec=lambda wildcards: PLAN.hessians[wildcards.analysis],
+        data=lambda wildcards, output: PLAN.data_of(PLAN.runs[PLAN.hessians[wildcards.analysis]["run"]]),
     script:
         "../scripts/curvature.py"
 
@@ -32,7 +35,10 @@ rule curvature:
 rule activations:
     """Histograms of the activations around a residual addition, with a run's weights."""
     input:
-        dataset=lambda wildcards: ancient(PLAN.dataset_of(PLAN.runs[PLAN.activations[wildcards.analysis]["run"]])),
+        dataset=lambda wildcards: PLAN.data_for(
+            PLAN.runs[PLAN.activations[wildcards.analysis]["run"]],
+            [f"{RESULTS}/activations/{wildcards.analysis}/histograms.csv"],
+        ),
         spec=lambda wildcards: f"{RESULTS}/runs/{PLAN.activations[wildcards.analysis]['run']}/spec.json",
         weights=lambda wildcards: f"{RESULTS}/runs/{PLAN.activations[wildcards.analysis]['run']}/weights.safetensors",
     output:
@@ -49,5 +55,6 @@ rule activations:
         **PLAN.asks("activations"),
     params:
         spec=lambda wildcards: PLAN.activations[wildcards.analysis],
+        data=lambda wildcards, output: PLAN.data_of(PLAN.runs[PLAN.activations[wildcards.analysis]["run"]]),
     script:
         "../scripts/activations.py"

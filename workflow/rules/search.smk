@@ -8,8 +8,9 @@ out  {results}/studies/STUDY/best.json, trials.csv, provenance.json; journal.log
 rule search_worker:
     """Train trials of a study until it has all of them; any number of workers share the study."""
     input:
-        # ancient: prepared data is known by the digest in its path, not by its date
-        dataset=lambda wildcards: ancient(PLAN.dataset_of(PLAN.studies[wildcards.study]["run"])),
+        dataset=lambda wildcards: PLAN.data_for(
+            PLAN.studies[wildcards.study]["run"], [f"{RESULTS}/studies/{wildcards.study}/workers/{wildcards.worker}.json"]
+        ),
     output:
         done=f"{RESULTS}/studies/{{study}}/workers/{{worker}}.json",
     log:
@@ -23,6 +24,7 @@ rule search_worker:
         **PLAN.asks("search"),
     params:
         spec=lambda wildcards: PLAN.studies[wildcards.study],
+        data=lambda wildcards, output: PLAN.data_of(PLAN.studies[wildcards.study]["run"]),
     script:
         "../scripts/search_worker.py"
 
@@ -30,10 +32,7 @@ rule search_worker:
 rule search:
     """The best values of a study, and the table of its trials."""
     input:
-        # ancient: more workers for a study that is complete do not change what it found
-        workers=lambda wildcards: ancient(
-            [f"{RESULTS}/studies/{wildcards.study}/workers/{worker}.json" for worker in range(PLAN.workers)]
-        ),
+        workers=[f"{RESULTS}/studies/{{study}}/workers/{worker}.json" for worker in range(PLAN.workers)],
     output:
         best=f"{RESULTS}/studies/{{study}}/best.json",
         trials=f"{RESULTS}/studies/{{study}}/trials.csv",

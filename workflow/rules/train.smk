@@ -9,7 +9,7 @@ out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, wei
 rule train:
     """Train once with one seed; killed, it goes on where it was."""
     input:
-        dataset=lambda wildcards: ancient(PLAN.dataset_of(PLAN.runs[wildcards.run])),
+        dataset=lambda wildcards: PLAN.data_for(PLAN.runs[wildcards.run], PLAN.record(wildcards.run)),
         studies=lambda wildcards: PLAN.studies_of(wildcards.run),
     output:
         spec=f"{RESULTS}/runs/{{run}}/spec.json",
@@ -29,6 +29,8 @@ rule train:
         **PLAN.asks("train"),
     params:
         spec=lambda wildcards: PLAN.runs[wildcards.run],
+        # where things lie says nothing about the run: functions of output are not tracked
+        data=lambda wildcards, output: PLAN.data_of(PLAN.runs[wildcards.run]),
         # outside of the outputs, which are deleted before a rerun
         checkpoint=lambda wildcards, output: f"{RESULTS}/checkpoints/{wildcards.run}",
     script:

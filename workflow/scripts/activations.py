@@ -16,7 +16,7 @@ with logs.job(snakemake.log[0]):
     measure(
         snakemake.params.spec,
         Path(snakemake.input.weights).parent,
-        Path(snakemake.input.dataset).parent,
+        Path(snakemake.params.data),
         Path(snakemake.output.histograms),
         Path(snakemake.output.provenance),
     )

@@ -16,7 +16,7 @@ with logs.job(snakemake.log[0]):
     done = Path(snakemake.output.done)
     work(
         snakemake.params.spec,
-        Path(snakemake.input.dataset).parent,
+        Path(snakemake.params.data),
         done.parents[1],
         done,
         snakemake.resources.physical_batch,

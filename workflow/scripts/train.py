@@ -15,7 +15,7 @@ with logs.job(snakemake.log[0]):
     use_threads(snakemake.threads)
     train(
         snakemake.params.spec,
-        Path(snakemake.input.dataset).parent,
+        Path(snakemake.params.data),
         [Path(best) for best in snakemake.input.studies],
         Path(snakemake.output.spec).parent,
         Path(snakemake.params.checkpoint),

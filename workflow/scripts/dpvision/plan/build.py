@@ -58,8 +58,17 @@ class Plan:
     def record(self, run: str) -> list[str]:
         return [f"{self.results}/runs/{run}/{file}" for file in specs.RECORD]
 
-    def dataset_of(self, run: Spec) -> str:
-        return f"{DATA}/prepared/{run['data']['prepared']}/dataset.json"
+    def data_of(self, run: Spec) -> str:
+        return f"{DATA}/prepared/{run['data']['prepared']}"
+
+    def data_for(self, run: Spec, products: list[str]) -> list[str]:
+        """The prepared data that work waits for; none where all its products are there.
+
+        Finished work does not hang on its data: data that was deleted can be made anew, for a further seed say,
+        and nothing else runs again. (Snakemake's ancient() would do, but with it 9.27 forgets products that are
+        missing whenever the data is being made anew.)
+        """
+        return [] if all(Path(product).exists() for product in products) else [f"{self.data_of(run)}/dataset.json"]
 
     def best_of(self, study: str) -> str:
         return f"{self.results}/studies/{study}/best.json"
