@@ -8,7 +8,8 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     train        {results}/runs/RUN/                     one record a run: spec, metrics, history, ledger, weights
     curvature    {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
     activations  {results}/activations/RUN-DIGEST/       histograms around a residual addition
-    report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers
+    report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers;
+                 {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
 Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1). What a target would take, and what of
@@ -23,7 +24,7 @@ from snakemake.utils import min_version
 min_version("9.27")
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
-from dpvision import plan
+from dpvision import files, plan
 from dpvision.errors import UserError
 
 
@@ -37,6 +38,11 @@ except UserError as error:
 
 RESULTS = PLAN.results
 LOGS = f"{RESULTS}/logs"
+
+# What an artifact shows lies beside it as a file and is its input: so a change of the configuration is seen by the
+# file's date too, where results were copied without Snakemake's own notes (.snakemake).
+for name, spec in PLAN.artifacts.items():
+    files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
 
 
 wildcard_constraints:
@@ -52,7 +58,7 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
-        PLAN.targets("all"),
+        PLAN.everything("all"),
 
 
 for target in [*PLAN.papers, *PLAN.artifacts]:
@@ -61,7 +67,7 @@ for target in [*PLAN.papers, *PLAN.artifacts]:
         name:
             target
         input:
-            PLAN.targets(target),
+            PLAN.everything(target),
 
 
 include: "workflow/rules/data.smk"

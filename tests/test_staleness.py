@@ -220,10 +220,23 @@ def _prepared(project: Path) -> list[Path]:
     return [Path("results/data/prepared") / name / "dataset.json" for name in names]
 
 
-def test_a_lost_record_is_made_again_when_a_table_needs_it(project):
-    (project / "results/demo/tables/table1.csv").unlink()
-    next((project / "results/demo/runs").glob("*eps2.89-seed34*/metrics.json")).unlink()
+def test_a_record_that_was_deleted_is_made_again_with_what_shows_it(project):
+    shutil.rmtree(next((project / "results/demo/runs").glob("*eps2.89-seed34*")))
     assert jobs(project) == {"train": 1, "table": 1}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        STALE[name]
+        for name in ("a seed more at the end", "a seed less", "another ε", "a published number", "the figures' style")
+    ],
+)
+def test_reruns_what_is_stale_also_without_snakemakes_own_notes(finished, tmp_path, file, old, new, expected):
+    project = copy(finished, tmp_path / "project")
+    shutil.rmtree(project / ".snakemake")
+    change(project, file, old, new)
+    assert jobs(project) == expected
 
 
 def test_names_the_results_that_other_code_made(project):

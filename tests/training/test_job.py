@@ -238,12 +238,18 @@ def test_another_specs_checkpoint_is_refused(interrupted):
     assert not interrupted.record.exists()
 
 
+def flipped(content: bytes) -> bytes:
+    """One bit, in the middle of some tensor's numbers."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
 @pytest.mark.parametrize(
-    "spoil", [lambda b: b"", lambda b: b[:100], lambda b: b[: len(b) // 2], lambda b: b[:-1], lambda b: b"\0" * len(b)]
+    "spoil", [lambda b: b"", lambda b: b[:100], lambda b: b[: len(b) // 2], lambda b: b[:-1], lambda b: b"\0" * len(b), flipped]
 )
 def test_a_spoilt_checkpoint_is_named_with_what_to_do(interrupted, spoil):
     interrupted.state.write_bytes(spoil(interrupted.state.read_bytes()))
-    with pytest.raises(UserError, match=r"state\.pt cannot be read .*delete it to start the run anew"):
+    with pytest.raises(UserError, match=r"state\.pt cannot be read: .*delete it to start the run anew"):
         interrupted.train()
 
 

@@ -6,9 +6,9 @@ out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .
 
 
 rule table:
-    """A table: one frame as CSV, Markdown and LaTeX."""
     input:
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
     output:
         csv=f"{RESULTS}/tables/{{artifact}}.csv",
         md=f"{RESULTS}/tables/{{artifact}}.md",
@@ -17,6 +17,9 @@ rule table:
         f"{LOGS}/table/{{artifact}}.log",
     benchmark:
         f"{LOGS}/table/{{artifact}}.jsonl"
+    """A table: one frame as CSV, Markdown and LaTeX."""
+    wildcard_constraints:
+        artifact=PLAN.named("tables"),
     conda:
         "../../envs/dpvision.yaml"
     threads: PLAN.resources.report.threads
@@ -31,9 +34,9 @@ rule table:
 
 
 rule figure:
-    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
     input:
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
     output:
         svg=f"{RESULTS}/figures/{{artifact}}.svg",
         pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
@@ -43,6 +46,9 @@ rule figure:
         f"{LOGS}/figure/{{artifact}}.log",
     benchmark:
         f"{LOGS}/figure/{{artifact}}.jsonl"
+    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
+    wildcard_constraints:
+        artifact=PLAN.named("figures"),
     conda:
         "../../envs/dpvision.yaml"
     threads: PLAN.resources.report.threads

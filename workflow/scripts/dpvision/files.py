@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dpvision.errors import UserError
+
 
 def canonical_json(value: Any) -> str:
     """One text for one value: sorted keys, no spaces. What digests are taken of."""
@@ -61,7 +63,11 @@ def write_text(path: Path | str, text: str) -> None:
 
 def write_json(path: Path | str, value: Any) -> None:
     """For people and diffs: sorted, indented, one value a line."""
-    write_text(path, json.dumps(value, sort_keys=True, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    write_text(path, _json(value))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
@@ -73,5 +79,16 @@ def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
     write_text(path, text.getvalue())
 
 
+def write_if_changed(path: Path | str, value: Any) -> None:
+    """As JSON; a file that says it already keeps its date."""
+    if not Path(path).exists() or Path(path).read_text(encoding="utf-8") != _json(value):
+        write_text(path, _json(value))
+
+
 def read_json(path: Path | str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(
+            f"{path} is not the JSON that it was written as ({error}); delete it so that it is made again"
+        ) from error

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -37,19 +37,21 @@ def job(log: str) -> Iterator[None]:
         try:
             yield
         except UserError as error:
-            file.write(f"{error}\n")
             _terminal.write(f"{error}\n")
+            with suppress(OSError):  # the disk may be full, and that the error
+                file.write(f"{error}\n")
             raise SystemExit(1) from None
         except Exception as error:
-            traceback.print_exc(file=file)
             _terminal.write(f"{type(error).__name__}: {error} (the whole story: {log})\n")
+            with suppress(OSError):
+                traceback.print_exc(file=file)
             raise SystemExit(1) from None
 
 
 class Progress:
     """One line on a terminal, written over; nothing where there is no terminal. Lines of their own go to the log."""
 
-    EVERY = 0.2  # seconds
+    EVERY = 1.0  # seconds; several jobs may share the terminal
 
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total = title, total

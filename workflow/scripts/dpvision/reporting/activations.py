@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dpvision.data.prepared import data_part, load
+from dpvision.errors import UserError
 from dpvision.files import read_json, write_csv, write_json
 from dpvision.models.resnet9 import ResNet9
 from dpvision.plan.specs import Spec
@@ -23,7 +24,8 @@ PLACES = ("V_R", "V_F", "V_A", "V_A^S")
 @torch.no_grad()
 def around_addition(network: nn.Module, images: Tensor) -> dict[str, Tensor]:
     """The first residual block's activations, flat, by place."""
-    assert isinstance(network, ResNet9)  # the paper shows no other network's
+    if not isinstance(network, ResNet9):
+        raise UserError(f"activations are shown of the residual blocks of ResNet-9, not of {type(network).__name__}")
     seen: dict[str, Tensor] = {}
 
     def keep(place: str) -> Any:

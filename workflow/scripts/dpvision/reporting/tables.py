@@ -30,11 +30,15 @@ CURVATURE = {
     "condition: most negative to largest": ("condition_most_negative_to_largest", "condition_number", ""),
 }
 
+# The paper's own numbers of the Hessian, in rows that only the paper has.
+PRINTED = {"largest_eigenvalue": "largest eigenvalue", "negative_eigenvalues": "negative eigenvalues"}
+PRINTED["condition_number"] = "condition number"
+
 NOTES = {
     "accuracy": (
-        "Per cent of the test examples, at the last step; learning rate and number of groups were chosen on held-out "
-        "training examples. ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours differing in one "
-        "example; not counted: the search over groups and the validation examples (ledger.json of each run). "
+        "Accuracies in per cent of the test examples, at the last step; held-out training examples steered the learning "
+        "rate and whatever a search chose. ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours "
+        "differing in one example; not counted: searches and the held-out examples (ledger.json of each run). "
         "n: trainings, one a seed."
     ),
     "hessian": (
@@ -127,6 +131,7 @@ def shown_frame(frame: pd.DataFrame, labels: dict[str, str], decimals: int | Non
         "dataset": "data set",
         "model": "model",
         "epsilon": "ε",
+        "delta": "δ",
         "epsilon_rdp": "ε (RDP)",
         "epsilon_prv": "ε (PRV)",
         "metric": "metric",
@@ -137,8 +142,10 @@ def shown_frame(frame: pd.DataFrame, labels: dict[str, str], decimals: int | Non
         "published": "published",
         "difference": "difference",
     }
-    formats: dict[str, Callable[[float], str]] = {
-        **dict.fromkeys(("epsilon", "published"), number),
+    formats: dict[str, Callable[[Any], str]] = {
+        **dict.fromkeys(("published", "delta"), number),
+        "epsilon": lambda value: "not private" if pd.isna(value) else number(value),
+        "metric": lambda name: PRINTED.get(name, name),
         **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),
         **dict.fromkeys(seeds, lambda value: number(value, decimals)),
         "ours": lambda value: number(value, decimals),
@@ -172,12 +179,13 @@ def latex(shown: pd.DataFrame, caption: str, note: str, name: str) -> str:
     """A booktabs table. ε and the dash as LaTeX has them."""
     rows = [" & ".join(map(_tex, row)) + r" \\" for row in [list(shown.columns), *shown.astype(str).values.tolist()]]
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(caption)}}}", rf"\label{{tab:{name}}}"]
+    lines += [r"\resizebox{\textwidth}{!}{%"]
     lines += [rf"\begin{{tabular}}{{{'l' * len(shown.columns)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\par\smallskip\footnotesize {_tex(note)}", r"\end{table}"]
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+    lines += [r"\bottomrule", r"\end{tabular}}", rf"\par\smallskip\footnotesize {_tex(note)}", r"\end{table}"]
+    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(lines) + "\n"
 
 
 def _tex(text: str) -> str:
-    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("ε", r"$\varepsilon$"), ("–", "--")):
+    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("ε", r"$\varepsilon$"), ("δ", r"$\delta$"), ("–", "--")):
         text = text.replace(plain, escaped)
     return text

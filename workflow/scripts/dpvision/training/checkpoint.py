@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -49,10 +50,12 @@ class Checkpoint:
         if not self.file.exists():
             return None
         try:
+            _check(self.file)
             state: dict[str, Any] = torch.load(self.file, map_location="cpu", weights_only=True)
             found = state["spec_digest"]
-        except Exception as error:  # whatever the reader stumbles over
-            raise UserError(f"{self.file} cannot be read ({error}); delete it to start the run anew") from error
+        except Exception as error:  # whatever the readers stumble over
+            what = "it was cut or changed, or is something else"
+            raise UserError(f"{self.file} cannot be read: {what}; delete it to start the run anew") from error
         if found != spec_digest:
             raise UserError(f"{self.file} belongs to another spec ({found}, not {spec_digest}); delete it to start anew")
         return state
@@ -70,3 +73,10 @@ class Checkpoint:
     def remove(self) -> None:
         """After the record is whole; the lock file goes with the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _check(file: Path) -> None:
+    """That every part has the checksum it was written with: torch reads a flipped bit as another number."""
+    with zipfile.ZipFile(file) as parts:
+        if broken := parts.testzip():
+            raise ValueError(f"{broken} is broken")

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from dpvision.files import replacing, write_csv, write_json
+from dpvision.errors import UserError
+from dpvision.files import file_digest, read_json, replacing, write_csv, write_json
 from dpvision.models import build
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def write_record(folder: Path, training: "Training", ledger: dict[str, Any], pro
     write_json(folder / "ledger.json", finite(ledger))
     with replacing(folder / "weights.safetensors") as beside:
         save_file({name: tensor.contiguous().cpu() for name, tensor in training.network.state_dict().items()}, beside)
-    write_json(folder / "provenance.json", provenance)
+    write_json(folder / "provenance.json", provenance | {"weights_sha256": file_digest(folder / "weights.safetensors")})
 
 
 def finite(value: Any) -> Any:
@@ -59,6 +60,9 @@ def finite(value: Any) -> Any:
 
 def read_network(folder: Path, spec: dict[str, Any]) -> nn.Module:
     """The trained network of a record, in evaluation mode."""
+    weights = folder / "weights.safetensors"
+    if file_digest(weights) != read_json(folder / "provenance.json")["weights_sha256"]:
+        raise UserError(f"{weights} is not the file that the training wrote; delete {folder} so that it is made again")
     network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0])
-    network.load_state_dict(load_file(folder / "weights.safetensors"))
+    network.load_state_dict(load_file(weights))
     return network.eval()
