@@ -6,6 +6,7 @@ out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .
 
 
 rule table:
+    """A table: one frame as CSV, Markdown and LaTeX."""
     input:
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
         plan=f"{RESULTS}/plan/{{artifact}}.json",
@@ -17,7 +18,6 @@ rule table:
         f"{LOGS}/table/{{artifact}}.log",
     benchmark:
         f"{LOGS}/table/{{artifact}}.jsonl"
-    """A table: one frame as CSV, Markdown and LaTeX."""
     wildcard_constraints:
         artifact=PLAN.named("tables"),
     conda:
@@ -34,6 +34,7 @@ rule table:
 
 
 rule figure:
+    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
     input:
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
         plan=f"{RESULTS}/plan/{{artifact}}.json",
@@ -46,7 +47,6 @@ rule figure:
         f"{LOGS}/figure/{{artifact}}.log",
     benchmark:
         f"{LOGS}/figure/{{artifact}}.jsonl"
-    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
     wildcard_constraints:
         artifact=PLAN.named("figures"),
     conda:
