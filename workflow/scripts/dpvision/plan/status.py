@@ -19,7 +19,8 @@ def status(plan: Plan, root: Path) -> str:
     if others:
         lines += [
             "",
-            "made by other code than what is here now (nothing runs again by itself; delete a folder to have it made anew):",
+            "made by other code than what is here now (nothing runs again by itself; delete a folder, and "
+            "`snakemake all` makes it anew):",
         ]
         lines += others
     else:
