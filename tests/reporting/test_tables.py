@@ -72,7 +72,7 @@ def test_compares_only_what_is_the_same_cell(table):
 
 
 def test_a_number_of_the_hessian_that_no_seed_has_is_told(tmp_path):
-    keys = {key: 2.5 for key, _, _ in CURVATURE.values()} | {"condition_most_negative_to_largest": None}
+    keys = {key: 2.5 for key, _ in CURVATURE.values()} | {"condition_most_negative_to_largest": None}
     file = tmp_path / "b1-h" / "hessian.json"
     file.parent.mkdir()
     file.write_text(json.dumps(keys))

@@ -18,21 +18,20 @@ Values = dict[str, float | None]  # by seed
 
 STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": statistics.median, "best": max}
 
-# Metric of the Hessian table: key of hessian.json, the paper's metric that it may be, and what it is.
-CURVATURE = {
-    "largest eigenvalue": ("lambda_max_power", "largest_eigenvalue", "power iteration"),
-    "trace": ("trace", "trace", "Hutchinson, stopped as in the paper"),
-    "trace, all samples": ("trace_full", "trace", "Hutchinson, never stopped"),
-    "negative eigenvalues": ("ritz_negative", "negative_eigenvalues", "negative Ritz values of Lanczos"),
-    "negative share": ("ritz_negative_share", None, "of all Ritz values"),
-    "condition: largest to smallest": ("condition_largest_to_smallest_magnitude", "condition_number", "magnitudes"),
-    "condition: smallest positive to largest": ("condition_smallest_positive_to_largest", "condition_number", ""),
-    "condition: most negative to largest": ("condition_most_negative_to_largest", "condition_number", ""),
+# Metric of the Hessian table: key of hessian.json, and the paper's metric that it may be.
+CURVATURE: dict[str, tuple[str, str | None]] = {
+    "largest eigenvalue": ("lambda_max_power", "largest_eigenvalue"),  # power iteration
+    "trace": ("trace", "trace"),  # Hutchinson, stopped as in the paper
+    "trace, all samples": ("trace_full", "trace"),  # Hutchinson, never stopped
+    "negative eigenvalues": ("ritz_negative", "negative_eigenvalues"),  # negative Ritz values of Lanczos
+    "negative share": ("ritz_negative_share", None),  # of all Ritz values
+    "condition: largest to smallest": ("condition_largest_to_smallest_magnitude", "condition_number"),
+    "condition: smallest positive to largest": ("condition_smallest_positive_to_largest", "condition_number"),
+    "condition: most negative to largest": ("condition_most_negative_to_largest", "condition_number"),
 }
 
 # The paper's own numbers of the Hessian, in rows that only the paper has.
-PRINTED = {"largest_eigenvalue": "largest eigenvalue", "negative_eigenvalues": "negative eigenvalues"}
-PRINTED["condition_number"] = "condition number"
+PRINTED = {name: name.replace("_", " ") for name in ("largest_eigenvalue", "negative_eigenvalues", "condition_number")}
 
 NOTES = {
     "accuracy": (
@@ -80,7 +79,7 @@ def hessian_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
     hessians = _by_folder(inputs["hessians"])
     rows = []
     for cell in spec["cells"]:
-        for metric, (key, published, _) in CURVATURE.items():
+        for metric, (key, published) in CURVATURE.items():
             values = {seed: hessians[spec["analyses"][run]][key] for seed, run in cell["runs"].items()}
             rows.append(_row(spec, cell, metric, values, published))
     return _frame(spec, rows)
