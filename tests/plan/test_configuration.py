@@ -23,7 +23,7 @@ AS_PUBLISHED = "scales/paper.yaml"
 DEMO = "scales/demo.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
-RECIPE = "optimizer, schedule, batch, epochs, clip"
+RECIPE = "optimizer, schedule, batch, epochs, clip, augmentation, averaging, precision"
 OF_A_PAPER = "title, seeds, models, recipes, searches, cells, hessian, activations, artifacts"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -33,6 +33,8 @@ GROUPS_ALLOWED = 'must be a whole number above 0 or "channels" or a mapping with
 EPSILONS = "epsilons: [2.89, 7.42, 9.88]"
 CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
+BEFORE = "  scaleresnet9:\n    family"
+OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize"
 FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
 
 
@@ -46,6 +48,11 @@ class Spoilt:
 
     def __str__(self) -> str:
         return self.what
+
+
+def wrn(said: str) -> str:
+    """One more model, in the place of BEFORE."""
+    return f"  wrn16: {{{said}}}\n{BEFORE}"
 
 
 SPOILT = [
@@ -94,6 +101,42 @@ SPOILT = [
         "patience: 3",
         "patience: 3, cooldown: 2",
         "recipes.resnet9.schedule.cooldown = 2: unknown key. Allowed here: name, factor, patience",
+    ),
+    Spoilt(
+        "a mistyped key of a wide residual network",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 16, width: 4, scalenorm: true"),
+        f'models.wrn16.scalenorm = true: unknown key. Did you mean "scale_norm"? Allowed here: {OF_A_WRN}',
+    ),
+    Spoilt(
+        "a key that another family has",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 16, width: 4, order: norm-activation"),
+        f'models.wrn16.order = "norm-activation": unknown key. Allowed here: {OF_A_WRN}',
+    ),
+    Spoilt(
+        "a key that is called like the family",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 16, width: 4, wrn: 3"),
+        f"models.wrn16.wrn = 3: unknown key. Allowed here: {OF_A_WRN}",
+    ),
+    Spoilt(
+        "a mistyped key of an augmentation",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    augmentation: {pad: 4, flip: 0.5, views: 16, original: true}",
+        'recipes.resnet9.augmentation.original = true: unknown key. Did you mean "include_original"? '
+        "Allowed here: pad, flip, views, include_original",
+    ),
+    Spoilt(
+        "a momentum of the wrong optimiser",
+        PAPER,
+        "{name: nadam, learning_rate: 1.0e-3}",
+        "{name: nadam, learning_rate: 1.0e-3, momentum: 0.9}",
+        "recipes.resnet9.optimizer.momentum = 0.9: unknown key. Allowed here: name, learning_rate",
     ),
     Spoilt(
         "an unknown key of a source",
@@ -153,6 +196,29 @@ SPOILT = [
         SCHEDULE,
         "{factor: 0.5, patience: 3}",
         'recipes.resnet9.schedule.name: this key is missing; it must be "plateau" or "constant" (The schedule)',
+    ),
+    Spoilt(
+        "a model that says not of which family",
+        PAPER,
+        BEFORE,
+        wrn("label: W, depth: 16, width: 4"),
+        'models.wrn16.family: this key is missing; it must be "resnet9" or "wrn" (The architecture)',
+    ),
+    Spoilt(
+        "a model that says its family under a mistyped key",
+        PAPER,
+        BEFORE,
+        wrn("label: W, depth: 16, width: 4, famly: wrn"),
+        'models.wrn16.family: this key is missing; it must be "resnet9" or "wrn" (The architecture). '
+        'Is "famly" meant to be it?',
+    ),
+    Spoilt(
+        "a key that a wide residual network lacks",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 16"),
+        "models.wrn16.width: this key is missing; it must be a whole number above 0 and of at most 32 "
+        "(Multiplies the 16, 32 and 64 channels of the three stages)",
     ),
     Spoilt(
         "a key that a published number lacks",
@@ -250,6 +316,20 @@ SPOILT = [
         'recipes.resnet9.schedule.name = "plato": must be "plateau" or "constant". Did you mean "plateau"?',
     ),
     Spoilt(
+        "an optimiser that does not exist",
+        PAPER,
+        "name: nadam",
+        "name: adam",
+        'recipes.resnet9.optimizer.name = "adam": must be "nadam" or "sgd". Did you mean "nadam"?',
+    ),
+    Spoilt(
+        "a precision that does not exist",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    precision: float16",
+        'recipes.resnet9.precision = "float16": must be "float32" or "bfloat16". Did you mean "bfloat16"?',
+    ),
+    Spoilt(
         "a kind of source that does not exist",
         DATA,
         "kind: npm",
@@ -261,7 +341,14 @@ SPOILT = [
         PAPER,
         "family: resnet9",
         "family: resnet18",
-        'models.resnet9.family = "resnet18": must be "resnet9"',
+        'models.resnet9.family = "resnet18": must be "resnet9" or "wrn". Did you mean "resnet9"?',
+    ),
+    Spoilt(
+        "a mistyped family of models",
+        PAPER,
+        BEFORE,
+        wrn("family: wrm, label: W, depth: 16, width: 4"),
+        'models.wrn16.family = "wrm": must be "resnet9" or "wrn". Did you mean "wrn"?',
     ),
     Spoilt(
         "a statistic that does not exist",
@@ -279,6 +366,13 @@ SPOILT = [
         'Did you mean "model.groups"? Allowed: model.groups',
     ),
     # --- types ---
+    Spoilt(
+        "a number for an average",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    averaging: 0.9999",
+        "recipes.resnet9.averaging = 0.9999: must be a mapping with decay or null",
+    ),
     Spoilt(
         "text for a number",
         PAPER,
@@ -373,6 +467,27 @@ SPOILT = [
         "papers.scalenorm.recipes.resnet9.batch = 1258: must be at most 1257: "
         "digits trains on N = 1257 examples, 1437 less 180 held out",
     ),
+    Spoilt(
+        "no views",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    augmentation: {pad: 4, flip: 0.5, views: 0}",
+        "recipes.resnet9.augmentation.views = 0: must be a whole number above 0",
+    ),
+    Spoilt(
+        "a flip that is no probability",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    augmentation: {pad: 4, flip: 1.5, views: 4}",
+        "recipes.resnet9.augmentation.flip = 1.5: must be a number of at least 0 and of at most 1",
+    ),
+    Spoilt(
+        "an average that never moves",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    averaging: {decay: 1}",
+        "recipes.resnet9.averaging.decay = 1: must be a number above 0 and below 1",
+    ),
     Spoilt("no groups", PAPER, GROUPS, "groups: 0", f"models.resnet9.groups = 0: {GROUPS_ALLOWED}"),
     Spoilt(
         "groups that do not divide",
@@ -424,6 +539,42 @@ SPOILT = [
         "{width: 0.125}",
         "{width: 0.001}",
         "papers.scalenorm.models.resnet9.width = 0.001: must be a multiple of 1/64: of 64 channels it would make 0.064",
+    ),
+    Spoilt(
+        "a depth that no number of blocks has",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 17, width: 4"),
+        "models.wrn16.depth = 17: must be 6 n + 4, with n blocks in each of the three stages; nearest: 16, 22",
+    ),
+    Spoilt(
+        "a depth without blocks",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 4, width: 4"),
+        "models.wrn16.depth = 4: must be a whole number of at least 10",
+    ),
+    Spoilt(
+        "a width of a wide residual network that is no whole number",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 16, width: 0.5"),
+        "models.wrn16.width = 0.5: must be a whole number above 0 and of at most 32",
+    ),
+    Spoilt(
+        "groups that do not divide a wide residual network's channels",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 28, width: 10, groups: 64"),
+        "models.wrn16.groups = 64: 64 groups do not divide 160 channels; "
+        'allowed: 1, 2, 4, 8, 16, 20, 32, 40, 80, 160, 320, 640, "channels"',
+    ),
+    Spoilt(
+        "groups that do not divide the first 16 channels",
+        PAPER,
+        BEFORE,
+        wrn("family: wrn, label: W, depth: 10, width: 3, groups: 12"),
+        'models.wrn16.groups = 12: 12 groups do not divide 16 channels; allowed: 1, 2, 4, 8, 16, 24, 48, 96, 192, "channels"',
     ),
     Spoilt(
         "batch normalisation under a budget",
@@ -612,6 +763,43 @@ def test_a_mistyped_search_is_both_missing_and_unknown(configuration):
     ]
 
 
+def test_a_mistyped_key_that_a_family_needs_is_both_missing_and_unknown(configuration):
+    where = "config/papers/scalenorm.yaml: models.wrn16"
+    assert configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, dept: 16, width: 4")).complaints() == [
+        f"{where}.depth: this key is missing; it must be a whole number of at least 10 "
+        "(Layers: 6 n + 4, with n blocks in each of the three stages)",
+        f'{where}.dept = 16: unknown key. Did you mean "depth"? Allowed here: {OF_A_WRN}',
+    ]
+
+
+def test_a_slip_in_what_a_scale_says_of_a_model_is_measured_by_the_model_s_family(configuration):
+    configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, depth: 16, width: 4"))
+    configuration.change(DEMO, "    models:\n", "    models:\n      wrn16: {widht: 1}\n")
+    (line,) = configuration.complaints(scale="demo")
+    assert line == (
+        "config/scales/demo.yaml: papers.scalenorm.models.wrn16.widht = 1: unknown key. "
+        f'Did you mean "width"? Allowed here: {OF_A_WRN}'
+    )
+
+
+def test_another_family_in_a_scale_replaces_the_paper_s_model_and_keeps_none_of_its_keys(configuration):
+    configuration.change(PAPER, "kind: activations", "kind: curves")
+    other = "resnet9: {family: wrn, label: W, depth: 10, width: 1, groups: {search: groups}}"
+    configuration.change(DEMO, "resnet9: {width: 0.125}", other)
+    slugs = {run["model"]["slug"]: run["model"] for run in configuration.plan(scale="demo").runs.values()}
+    assert slugs.keys() == {"wrn10-1", "scaleresnet9"}
+    assert "order" not in slugs["wrn10-1"]
+
+
+def test_activations_are_of_resnet9_alone(configuration):
+    configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, depth: 16, width: 4"))
+    configuration.change(PAPER, "models: [scaleresnet9, resnet9]", "models: [scaleresnet9, wrn16]")
+    assert configuration.complaints() == [
+        'config/papers/scalenorm.yaml: artifacts.figure2.cells = ["cifar10"]: '
+        "activations are shown of models of the family resnet9, not of wrn16"
+    ]
+
+
 def test_a_key_that_the_paper_lacks_is_missing_in_the_paper_at_every_scale(configuration):
     (line,) = configuration.change(PAPER, "    clip: 1.5", "").complaints(scale="demo")
     assert line.startswith("config/papers/scalenorm.yaml: recipes.resnet9.clip: this key is missing")
@@ -762,6 +950,23 @@ def test_no_value_anywhere_leads_to_a_traceback_or_to_the_words_of_the_machine(f
             for line in str(error).splitlines():
                 assert line.startswith("config/"), (path, value)
                 assert not WORDS_OF_THE_MACHINE.search(line), (path, value)
+
+
+@pytest.mark.parametrize("key", ["family", "label", "depth", "width", "groups", "scale_norm", "standardize", None])
+def test_no_value_of_a_wide_residual_network_does_either(key, configuration):
+    content = read_yaml(configuration.root, f"config/{PAPER}").content
+    whole = {"family": "wrn", "label": "W", "depth": 16, "width": 4}
+    for value in WRONG:
+        content["models"]["wrn16"] = whole | {key: value} if key else value
+        (configuration.root / "config" / PAPER).write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False))
+        try:
+            configuration.plan()
+        except UserError as error:
+            for line in str(error).splitlines():
+                assert line.startswith(f"config/{PAPER}: models.wrn16"), value
+                assert not WORDS_OF_THE_MACHINE.search(line), value
+        else:
+            assert key and value in (3, True, "text", "", 10**30), value
 
 
 # --- through Snakemake ---

@@ -77,6 +77,7 @@ def overlay(part: dict[str, Any]) -> list[str]:
         {"seeds": [1]},
         {"models": {"resnet9": {"width": 0.125}}},
         {"models": {"resnet9": {"groups": {"search": "groups"}}}},
+        {"models": {"wrn16": {"depth": 16}}},
         {"recipes": {"resnet9": {"optimizer": {"learning_rate": 0.1}, "schedule": {"patience": 5}}}},
         {"recipes": {"resnet9": {"schedule": {"name": "constant"}}}},
         {"searches": {"groups": {"trials": 2}}},
@@ -95,6 +96,8 @@ def test_what_a_scale_lays_over_a_paper_needs_no_other_key(part):
     [
         {"seed": [1]},
         {"models": {"resnet9": {"widht": 0.125}}},
+        {"models": {"wrn16": {"depht": 16}}},
+        {"models": {"wrn16": {"depth": 16, "order": "norm-activation"}}},
         {"models": {"ResNet9": {}}},
         {"recipes": {"resnet9": {"optimizer": {"learning_rate": "high"}}}},
         {"recipes": {"resnet9": {"schedule": {"patiense": 5}}}},

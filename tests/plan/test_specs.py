@@ -220,6 +220,22 @@ def test_an_artifact_s_files_are_those_of_its_runs(configuration):
     assert len(planned.inputs_of("groups")["trials"]) == 2
 
 
+def test_a_wide_residual_network_is_named_by_depth_and_width_and_its_spec_is_all_that_builds_it(configuration):
+    configuration.change(PAPER, "kind: activations", "kind: curves").change(PAPER, "groups: {search: groups}", "groups: 32")
+    for old, new in [
+        ("resnet9:\n    family: resnet9", "resnet9:\n    family: wrn\n    depth: 16\n    width: 4"),
+        ("scaleresnet9:\n    family: resnet9", "scaleresnet9:\n    family: wrn\n    depth: 16\n    width: 4"),
+    ]:
+        configuration.change(PAPER, old, new)
+    pattern = re.search(r'run="(.+)"', (plan.ROOT / "Snakefile").read_text())
+    runs = configuration.plan().runs
+    assert {name.split("-eps")[0] for name in runs} == {"cifar10-wrn16-4", "cifar10-scalewrn16-4"}
+    assert all(re.fullmatch(pattern[1], name) for name in runs)
+    plain = next(run["model"] for name, run in runs.items() if name.startswith("cifar10-wrn"))
+    said = {"family": "wrn", "depth": 16, "width": 4, "groups": 32, "scale_norm": False, "standardize": True}
+    assert plain == said | {"slug": "wrn16-4"}
+
+
 # --- values that a search finds ---
 
 

@@ -9,6 +9,16 @@ from dpvision.privacy.accounting import Mechanism, calibrate
 from dpvision.training import fit
 from dpvision.training.evaluate import evaluate
 
+EVERYTHING = {
+    "recipe.optimizer": {"name": "sgd", "learning_rate": 1.0, "momentum": 0.5},
+    "recipe.augmentation": {"pad": 1, "flip": 0.0, "views": 2, "include_original": True},
+    "recipe.averaging": {"decay": 0.9},
+    "recipe.precision": "bfloat16",
+}
+
+
+SGD = {"name": "sgd", "learning_rate": 0.5, "momentum": 0.0}
+
 
 def weights(training):
     return torch.cat([value.double().flatten() for value in training.network.state_dict().values()])
@@ -162,13 +172,130 @@ def same(ours, theirs) -> bool:
     return ours == theirs
 
 
-def test_a_training_is_its_state(training, advance, tmp_path):
-    first, second, fresh = training(), training(), training()
+@pytest.mark.parametrize("changes", [{}, EVERYTHING], ids=["plain", "everything"])
+def test_a_training_is_its_state(changes, training, advance, tmp_path):
+    first, second, fresh = (training(changes) for _ in range(3))
     advance(first, 13)  # an epoch and a bit
     torch.save(first.state(), tmp_path / "state.pt")
     second.restore(torch.load(tmp_path / "state.pt"))
     assert same(second.state(), first.state())
-    assert {key for key in fresh.state() if same(fresh.state()[key], first.state()[key])} == set()
+    unused = {"plain": {"average", "views"}, "everything": set()}["everything" if changes else "plain"]
+    assert {key for key in fresh.state() if same(fresh.state()[key], first.state()[key])} == unused
+
+
+def test_with_views_average_and_bfloat16_too_it_goes_on_to_the_same_bits(training, advance, tmp_path):
+    whole, first, second = (training(EVERYTHING) for _ in range(3))
+    whole.run()
+    advance(first, 13)
+    torch.save(first.state(), tmp_path / "state.pt")
+    second.restore(torch.load(tmp_path / "state.pt"))
+    second.run()
+    ours, theirs = second.state(), whole.state()
+    for state in (ours, theirs):
+        state.pop("seconds")
+        state["history"] = [row | {"seconds": 0} for row in state["history"]]
+    assert same(ours, theirs)
+
+
+# --- views, the average, precision, the optimiser ---
+
+
+def test_the_average_follows_the_parameters_by_the_formula_and_leaves_them_alone(trained, training):
+    """As a sum over all parameters that ever were: 40 steps at a decay that the first steps are below."""
+    averaged = training({"recipe.averaging": {"decay": 0.7}})
+    seen, averages = [weights(averaged)], []
+
+    def look(t):
+        seen.append(weights(t))
+        averages.append(torch.cat([p.detach().double().flatten() for p in t.average.network.parameters()]))
+
+    averaged.run(look)
+    decays = [min(0.7, (1 + t) / (10 + t)) for t in range(40)]
+    assert decays[0] == 0.1
+    assert decays[19] < 0.7 == decays[20]
+    for made in (1, 2, 5, 19, 40):
+        shares = [math.prod(decays[:made]), *((1 - decays[t]) * math.prod(decays[t + 1 : made]) for t in range(made))]
+        assert sum(shares) == pytest.approx(1)
+        expected = sum(share * at for share, at in zip(shares, seen, strict=False))
+        torch.testing.assert_close(averages[made - 1], expected, rtol=0, atol=1e-6)
+    assert (averages[-1] - seen[-1]).abs().max() > 1e-3
+    assert trained.average is None
+    assert not any(key.startswith("averaged") for key in trained.history[0])
+
+
+def test_the_history_has_the_average_s_numbers_beside_the_live_network_s(training):
+    averaged = training({"recipe.averaging": {"decay": 0.7}, "recipe.epochs": 2})
+    averaged.run()
+    row = averaged.history[-1]
+    for split in ("validation", "test"):
+        for prefix, network in (("", averaged.network), ("averaged_", averaged.average.network)):
+            for key, value in evaluate(network, getattr(averaged, split), 64).items():
+                assert row[f"{prefix}{split}_{key}"] == value
+    assert row["averaged_test_loss"] != row["test_loss"]
+
+
+def test_the_average_under_batch_normalisation_has_the_live_network_s_statistics(training):
+    control = training({"budget": None, "model.norm": "batch", "recipe.averaging": {"decay": 0.9}})
+    control.run()
+    live, average = dict(control.network.named_buffers()), dict(control.average.network.named_buffers())
+    assert all(torch.equal(live[name], average[name]) for name in live)
+    assert control.history[-1]["averaged_validation_top1"] > 0.5
+
+
+def test_views_are_those_of_the_recipe_from_a_stream_of_their_own(training):
+    recipe = {"pad": 3, "flip": 0.25, "views": 5, "include_original": False}
+    ours, theirs = (training({"recipe.augmentation": recipe, "seed": seed}) for seed in (34, 35))
+    drawn = ours.views.draw(4000)
+    assert drawn.shape == (4000, 5, 3)
+    assert (drawn[..., :2].min(), drawn[..., :2].max()) == (-3, 3)
+    assert abs(drawn[..., 2].double().mean() - 0.25) < 0.02
+    assert not torch.equal(theirs.views.draw(4000), drawn)
+    assert len({generator.initial_seed() for generator in (ours.sampling, ours.noise, ours.views.generator)}) == 3
+    ours.step()
+    assert ours.step.views is ours.views
+
+
+def test_sgd_is_the_formula_s(training):
+    """Of what a plain step of rate 1 takes: the noise and the samples are the same where the specs are."""
+    run = training({"recipe.optimizer": {"name": "sgd", "learning_rate": 0.5, "momentum": 0.9}})
+    group = run.optimizer.param_groups[0]
+    assert {key: group[key] for key in ("lr", "momentum", "dampening", "weight_decay", "nesterov")} == {
+        "lr": 0.5,
+        "momentum": 0.9,
+        "dampening": 0,
+        "weight_decay": 0,
+        "nesterov": False,
+    }
+    gradients, step = [], run.optimizer.step
+    run.optimizer.step = lambda: gradients.append(torch.cat([p.grad.flatten() for p in run.network.parameters()])) or step()
+    before = weights(run)
+    for _ in range(3):
+        run.step()
+    first, second, third = gradients
+    moved = first + (second + 0.9 * first) + (third + 0.9 * second + 0.81 * first)
+    torch.testing.assert_close(before - weights(run), 0.5 * moved.double(), rtol=1e-4, atol=1e-6)
+
+
+def test_in_bfloat16_layers_compute_coarsely_and_everything_else_in_float32(training):
+    coarse, fine = training({"recipe.precision": "bfloat16"}), training()
+    assert coarse.evaluate(coarse.test) != fine.evaluate(fine.test)
+    assert coarse.evaluate(coarse.test)["loss"] == pytest.approx(fine.evaluate(fine.test)["loss"], rel=0.02)
+    seen = []
+    coarse.network.conv1[0].register_forward_hook(lambda layer, given, made: seen.append(made.dtype))
+    result = coarse.step()
+    assert set(seen) == {torch.bfloat16}
+    kept = [*coarse.network.state_dict().values(), result.losses]
+    kept += [value for state in coarse.optimizer.state.values() for value in state.values()]
+    assert {tensor.dtype for tensor in kept} == {torch.float32}
+    assert result.norms.dtype == torch.float64
+
+
+@pytest.mark.parametrize("budget", [None, {"epsilon": 50.0, "delta": 1e-4, "accountant": "rdp"}], ids=["public", "private"])
+def test_with_everything_the_digits_are_learned(budget, training):
+    control = training(EVERYTHING | {"budget": budget, "recipe.epochs": 8, "recipe.optimizer": SGD})
+    control.run()
+    assert control.history[-1]["validation_top1"] > 0.5
+    assert control.history[-1]["averaged_validation_top1"] > 0.5
 
 
 # --- randomness ---

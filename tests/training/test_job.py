@@ -13,9 +13,10 @@ from typing import Any
 import jobs
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dpvision.errors import UserError
-from dpvision.files import digest, write_json
+from dpvision.files import digest, file_digest, write_json
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.training import run
@@ -61,7 +62,7 @@ class Place:
     def bits(self) -> dict[str, Any]:
         """All that interruptions must not change."""
         rows = [{key: value for key, value in row.items() if key != "seconds"} for row in self.history()]
-        files = ("spec.json", "metrics.json", "ledger.json", "weights.safetensors")
+        files = ["spec.json", "metrics.json", "ledger.json", *(file.name for file in self.record.glob("*.safetensors"))]
         return {"history.csv": rows, **{name: (self.record / name).read_bytes() for name in files}}
 
 
@@ -111,6 +112,28 @@ def test_the_ledger_is_that_of_the_spec(whole):
     assert 7.41 < ledger["epsilon"]["rdp"] == mechanism.epsilon(1e-4) <= 7.42
     assert ledger["epsilon"]["prv"] < ledger["epsilon"]["rdp"]
     assert float(whole.history()[-1]["epsilon"]) == ledger["epsilon"]["rdp"]
+
+
+def test_an_averages_weights_and_metrics_lie_beside_those_of_the_last_step(whole, place, training, advance):
+    """The same whether the run was interrupted, by which views, average and bfloat16 must not be changed either."""
+    views = {"pad": 1, "flip": 0.5, "views": 2, "include_original": False}
+    changes = {"recipe.augmentation": views, "recipe.averaging": {"decay": 0.8}, "recipe.precision": "bfloat16"}
+    here, again = place(changes).train(), place(changes, "again")
+    assert {file.name for file in here.record.iterdir()} == {*specs.RECORD, "averaged.safetensors"}
+    found = load_file(here.record / "averaged.safetensors")
+    metrics, last = here.json("metrics.json"), training(changes)
+    last.network.load_state_dict(found)
+    assert metrics["averaged"] == {name: last.evaluate(getattr(last, name)) for name in ("train", "validation", "test")}
+    assert metrics["averaged"]["test"]["loss"] == float(here.history()[-1]["averaged_test_loss"])
+    assert metrics["averaged"]["test"] != metrics["last_step"]["test"]
+    assert here.json("provenance.json")["averaged_sha256"] == file_digest(here.record / "averaged.safetensors")
+    assert "averaged" not in whole.json("metrics.json")
+    assert "averaged_sha256" not in whole.json("provenance.json")
+
+    begun = training(changes)
+    advance(begun, 17)
+    Checkpoint(again.checkpoint).save({**begun.state(), "spec_digest": digest(again.spec), "sessions": []})
+    assert again.train().bits() == here.bits()
 
 
 def test_the_provenance_names_what_made_it(whole):

@@ -10,8 +10,9 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
+from dpvision.data.augmentation import Views, make_views
 from dpvision.data.sampling import PoissonSampler
-from dpvision.privacy.clipping import OpacusHooks
+from dpvision.privacy.clipping import Gradients, OpacusHooks
 from dpvision.training import step as step_module
 from dpvision.training.examples import Examples, pieces
 from dpvision.training.step import Step
@@ -30,7 +31,13 @@ class Bench:
     """A network on made-up images whose steps can be watched: with SGD at rate 1, the update is the gradient."""
 
     def __init__(
-        self, network: nn.Module, physical: int = 7, sigma: float | None = SIGMA, batch: int = BATCH, q: float | None = None
+        self,
+        network: nn.Module,
+        physical: int = 7,
+        sigma: float | None = SIGMA,
+        batch: int = BATCH,
+        q: float | None = None,
+        views: int | None = None,
     ):
         random = np.random.default_rng(0)
         images, labels = random.integers(0, 256, (COUNT, 1, 8, 8), dtype=np.uint8), random.integers(0, 3, COUNT)
@@ -42,7 +49,10 @@ class Bench:
         draw = self.sampler.sample
         self.sampler.sample = lambda: self.samples.append(draw()) or self.samples[-1]  # type: ignore[func-returns-value, method-assign]
         noise = torch.Generator().manual_seed(2)
-        self.step = Step(self.network, self.optimizer, self.examples, self.sampler, batch, physical, CLIP, sigma, noise)
+        augmented = Views(2, 0.5, views, False, torch.Generator().manual_seed(3)) if views else None
+        self.step = Step(
+            self.network, self.optimizer, self.examples, self.sampler, batch, physical, CLIP, sigma, noise, augmented
+        )
 
     def weights(self) -> list[Tensor]:
         return [p.detach().clone() for p in self.network.parameters()]
@@ -139,29 +149,27 @@ def test_a_step(check, narrow, one_at_a_time):
 
 
 def noise_scaled_by(factor: float) -> Callable:
-    original = step_module.add_noise
-    return lambda sums, scale, generator: original(sums, factor * scale, generator)
+    return lambda tensors, scale, generator: step_noise(tensors, factor * scale, generator)
 
 
-def uniform_noise(sums: list[Tensor], scale: float, generator: torch.Generator) -> None:
-    for tensor in sums:
-        tensor.add_(torch.rand(tensor.shape, generator=generator, dtype=tensor.dtype) - 0.5, alpha=scale * 12**0.5)
+def uniform_noise(tensors: list[Tensor], scale: float, generator: torch.Generator) -> list[Tensor]:
+    return [12**0.5 * scale * (torch.rand(t.shape, generator=generator, dtype=t.dtype) - 0.5) for t in tensors]
 
 
-def noise_of_the_first_step_again(sums: list[Tensor], scale: float, generator: torch.Generator) -> None:
-    step_noise(sums, scale, torch.Generator().manual_seed(3))
+def noise_of_the_first_step_again(tensors: list[Tensor], scale: float, generator: torch.Generator) -> list[Tensor]:
+    return step_noise(tensors, scale, torch.Generator().manual_seed(3))
 
 
-def the_same_noise_for_each_parameter(sums: list[Tensor], scale: float, generator: torch.Generator) -> None:
-    for tensor in sums:
-        step_noise([tensor], scale, torch.Generator().manual_seed(generator.initial_seed()))
-    generator.manual_seed(generator.initial_seed() + 1)
+def the_same_noise_for_each_parameter(tensors: list[Tensor], scale: float, generator: torch.Generator) -> list[Tensor]:
+    seed = generator.initial_seed()
+    generator.manual_seed(seed + 1)
+    return [step_noise([tensor], scale, torch.Generator().manual_seed(seed))[0] for tensor in tensors]
 
 
 def noise_in_every_physical_batch(self: OpacusHooks, images: Tensor, labels: Tensor) -> Any:
     found = hooks_call(self, images, labels)
-    step_noise(found.sums, SIGMA * CLIP, torch.Generator().manual_seed(int(images.sum() * 1e6)))
-    return found
+    noise = step_noise(found.sums, SIGMA * CLIP, torch.Generator().manual_seed(int(images.sum() * 1e6)))
+    return Gradients([total + more for total, more in zip(found.sums, noise, strict=True)], found.losses, found.norms)
 
 
 def divided_by_the_actual_batch(self: Step) -> Any:
@@ -175,15 +183,15 @@ def divided_by_the_actual_batch(self: Step) -> Any:
         del self.sampler.sample
 
 
-step_noise, hooks_call, step_call = step_module.add_noise, OpacusHooks.__call__, Step.__call__
+step_noise, hooks_call, step_call = step_module.noise_like, OpacusHooks.__call__, Step.__call__
 
 BUGS: list[tuple[str, Any, str, Callable, list[Callable]]] = [
-    ("half the noise", step_module, "add_noise", noise_scaled_by(0.5), [SCALE]),
-    ("no noise", step_module, "add_noise", noise_scaled_by(0), [SCALE]),
-    ("noise of sigma, without C", step_module, "add_noise", noise_scaled_by(1 / CLIP), [SCALE]),
-    ("noise of another kind", step_module, "add_noise", uniform_noise, [SCALE]),
-    ("one noise for all steps", step_module, "add_noise", noise_of_the_first_step_again, [ANEW]),
-    ("one noise for all parameters", step_module, "add_noise", the_same_noise_for_each_parameter, [ANEW]),
+    ("half the noise", step_module, "noise_like", noise_scaled_by(0.5), [SCALE]),
+    ("no noise", step_module, "noise_like", noise_scaled_by(0), [SCALE]),
+    ("noise of sigma, without C", step_module, "noise_like", noise_scaled_by(1 / CLIP), [SCALE]),
+    ("noise of another kind", step_module, "noise_like", uniform_noise, [SCALE]),
+    ("one noise for all steps", step_module, "noise_like", noise_of_the_first_step_again, [ANEW]),
+    ("one noise for all parameters", step_module, "noise_like", the_same_noise_for_each_parameter, [ANEW]),
     ("noise in every physical batch", OpacusHooks, "__call__", noise_in_every_physical_batch, [SUM]),
     ("divided by the actual batch", Step, "__call__", divided_by_the_actual_batch, [SUM]),
 ]
@@ -202,12 +210,13 @@ def test_a_planted_bug_is_noticed(owner, name, bug, check, narrow, one_at_a_time
 # --- the rest of what a step promises ---
 
 
+@pytest.mark.parametrize("views", [None, 3])
 @pytest.mark.parametrize("physical", [1, 7, 10**9])
-def test_weights_do_not_depend_on_the_physical_batch(physical, narrow):
+def test_weights_do_not_depend_on_the_physical_batch(physical, views, narrow):
     """With the optimiser of the recipes, which divides by the gradient's size and so would magnify a difference."""
     network, weights = narrow(), []
     for size in (physical, 64):
-        bench = Bench(network, size)
+        bench = Bench(network, size, views=views)
         bench.step.optimizer = torch.optim.NAdam(bench.network.parameters(), lr=1e-3)
         for _ in range(5):
             bench.step()
@@ -215,10 +224,11 @@ def test_weights_do_not_depend_on_the_physical_batch(physical, narrow):
     torch.testing.assert_close(*weights, rtol=0, atol=1e-9)
 
 
-def test_weights_without_privacy_do_not_depend_on_the_physical_batch_even_under_batch_normalisation(narrow):
+@pytest.mark.parametrize("views", [None, 3])
+def test_weights_without_privacy_do_not_depend_on_the_physical_batch_even_under_batch_normalisation(views, narrow):
     network, outcomes = narrow(norm="batch"), []
     for physical in (3, 10**9):
-        bench = Bench(network, physical, sigma=None)
+        bench = Bench(network, physical, sigma=None, views=views)
         for _ in range(3):
             bench.step()
         outcomes.append(vector([value.double() for value in bench.network.state_dict().values()]))
@@ -228,15 +238,34 @@ def test_weights_without_privacy_do_not_depend_on_the_physical_batch_even_under_
 @pytest.mark.parametrize("physical", [1, 7, 10**9])
 def test_noise_is_drawn_once_a_step(physical, narrow, monkeypatch):
     scales: list[float] = []
-    monkeypatch.setattr(step_module, "add_noise", lambda sums, scale, _: scales.append(scale))
+    monkeypatch.setattr(step_module, "noise_like", lambda *given: scales.append(given[1]) or step_noise(*given))
     bench = Bench(narrow(), physical)
     for made in range(1, 6):
         bench.step()
         assert scales == [SIGMA * CLIP] * made
 
 
-def test_an_empty_sample_is_a_step_of_noise_alone(narrow):
-    bench, quiet = (Bench(narrow(), sigma=sigma, q=1e-9) for sigma in (SIGMA, TINY))
+@pytest.mark.parametrize("sigma", [TINY, None])
+def test_the_update_is_the_sum_of_clipped_mean_gradients_over_views_drawn_for_the_whole_sample(sigma, narrow):
+    """Each view's gradient by itself; clipped is their mean over an example's views."""
+    bench = Bench(narrow(), sigma=sigma, views=4)
+    twin = Views(2, 0.5, 4, False, torch.Generator().manual_seed(3))
+    parameters = list(bench.plain.parameters())
+    for _ in range(2):
+        bench.plain.load_state_dict(bench.network.state_dict())
+        update = vector(bench.update())
+        images, labels = bench.examples.batch(bench.samples[-1])
+        expected, several = torch.zeros_like(update), make_views(images, twin.draw(len(images)))
+        for example, label in zip(several, labels, strict=True):
+            losses = [torch.nn.functional.cross_entropy(bench.plain(view[None]), label[None]) for view in example]
+            mean = torch.stack([vector(torch.autograd.grad(loss, parameters)) for loss in losses]).mean(0)
+            expected += mean if sigma is None else mean * min(1.0, CLIP / mean.norm().item())
+        torch.testing.assert_close(update, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("views", [None, 2])
+def test_an_empty_sample_is_a_step_of_noise_alone(views, narrow):
+    bench, quiet = (Bench(narrow(), sigma=sigma, q=1e-9, views=views) for sigma in (SIGMA, TINY))
     noise, nothing = vector(bench.update()), vector(quiet.update())
     assert [len(sample) for sample in bench.samples] == [0]
     assert nothing.abs().max() < 1e-9

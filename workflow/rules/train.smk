@@ -2,7 +2,8 @@
 
 in   prepared arrays; best.json of the studies that the spec names
 out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, weights.safetensors, provenance.json
-     (training/record.py says what each holds); {results}/checkpoints/RUN/ while it is unfinished
+     (training/record.py says what each holds), and averaged.safetensors where the recipe averages;
+     {results}/checkpoints/RUN/ while it is unfinished
 """
 
 

@@ -2,11 +2,11 @@
 
 from torch import nn
 
-from dpvision.models import resnet9
+from dpvision.models import resnet9, wide_resnet
 
-FAMILIES = {"resnet9": resnet9.build}
+FAMILIES = {"resnet9": resnet9.build, "wrn": wide_resnet.build}
 
 
 def build(model: dict, classes: int, channels: int) -> nn.Module:
-    """The network of a spec's `model` for images of so many channels, with PyTorch's default initialisation."""
+    """The network of a spec's `model` for images of so many channels, with the weights that its family starts with."""
     return FAMILIES[model["family"]](model, classes, channels)

@@ -175,9 +175,13 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, documents: Documen
         if groups and epsilon not in there:
             shown = ", ".join("null" if e is None else f"{e:g}" for e in there)
             yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {shown}", epsilon)
-    models = [paper.models[model] for group in groups for model in group.models if model in paper.models]
-    if artifact.kind == "search" and models and not any(model.searched() for model in models):
+    models = {model: paper.models[model] for group in groups for model in group.models if model in paper.models}
+    if artifact.kind == "search" and models and not any(model.searched() for model in models.values()):
         yield complaint(documents, (*where, "cells"), "none of these leaves anything to a search", artifact.cells)
+    others = [name for name, model in models.items() if model.family != "resnet9"]
+    if artifact.kind == "activations" and others:
+        only = f"activations are shown of models of the family resnet9, not of {', '.join(others)}"
+        yield complaint(documents, (*where, "cells"), only, artifact.cells)
 
 
 def of_published(rows: list[Published], paper: Paper, documents: Documents) -> Iterator[str]:

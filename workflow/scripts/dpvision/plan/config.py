@@ -181,15 +181,45 @@ class ResNet9(Network):
         widths = [c * self.width for c in (64, 128, 256)]
         if not widths[0].is_integer():
             yield "width", f"must be a multiple of 1/64: of 64 channels it would make {widths[0]:g}"
-        elif isinstance(self.groups, int):
-            fits = [g for g in range(1, int(widths[-1]) + 1) if all(c % min(g, c) == 0 for c in widths)]
-            if self.groups not in fits and self.groups < widths[-1]:
-                wrong = next(c for c in widths if c % min(self.groups, c))
-                allowed = ", ".join(map(str, fits))
-                yield "groups", f'{self.groups} groups do not divide {wrong:g} channels; allowed: {allowed}, "channels"'
+        else:
+            yield from _faults_of_groups(self.groups, [int(c) for c in widths])
 
 
-Model = ResNet9  # a union discriminated by `family` as soon as there is a second one
+class WideResNet(Network):
+    """WRN-depth-width as in De et al.: ReLU, group normalisation, convolution; with `scale_norm` ScaleWRN."""
+
+    family: Literal["wrn"]
+    """The architecture."""
+    depth: Annotated[int, Field(ge=10)]
+    """Layers: 6 n + 4, with n blocks in each of the three stages."""
+    width: Annotated[int, Field(gt=0, le=32)]
+    """Multiplies the 16, 32 and 64 channels of the three stages."""
+    groups: Groups | Searched = 16
+    """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
+    scale_norm: bool = False
+    """One more normalisation after each block's addition: Klause et al.'s proposal."""
+    standardize: bool = True
+    """Convolutions with standardised weights, a gain and a bias, as De et al.; false: plain ones, without bias."""
+
+    def slug(self) -> str:
+        return f"{'scale' if self.scale_norm else ''}wrn{self.depth}-{self.width}"
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        if (self.depth - 4) % 6:
+            below = self.depth - (self.depth - 4) % 6
+            yield "depth", f"must be 6 n + 4, with n blocks in each of the three stages; nearest: {below}, {below + 6}"
+        yield from _faults_of_groups(self.groups, [16, *(c * self.width for c in (16, 32, 64))])
+
+
+def _faults_of_groups(groups: int | str | Searched, channels: list[int]) -> Iterator[tuple[str, str]]:
+    """Groups that do not divide the channels of each layer; `channels` in ascending order."""
+    if isinstance(groups, int) and (wrong := [c for c in channels if c % min(groups, c)]):
+        fits = [g for g in range(1, channels[-1] + 1) if all(c % min(g, c) == 0 for c in channels)]
+        allowed = ", ".join(map(str, fits))
+        yield "groups", f'{groups} groups do not divide {wrong[0]} channels; allowed: {allowed}, "channels"'
+
+
+Model = Annotated[ResNet9 | WideResNet, Field(discriminator="family")]
 
 
 class NAdam(Strict):
@@ -199,6 +229,17 @@ class NAdam(Strict):
     """The optimiser."""
     learning_rate: Annotated[float, Field(gt=0)]
     """At the beginning: the schedule may change it."""
+
+
+class SGD(Strict):
+    """Stochastic gradient descent, without weight decay."""
+
+    name: Literal["sgd"]
+    """The optimiser."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """At the beginning: the schedule may change it."""
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the last step that the next one begins with."""
 
 
 class Plateau(Strict):
@@ -219,10 +260,30 @@ class Constant(Strict):
     """The schedule."""
 
 
+class Augmentation(Strict):
+    """Random views of each example: the mean of their gradients is the example's gradient, which is clipped."""
+
+    pad: Annotated[int, Field(ge=0)]
+    """Pixels of mirror image put around an image, the edge mirrored too; a view is a random crop of the image's size."""
+    flip: Annotated[float, Field(ge=0, le=1)]
+    """Probability that a view is turned left to right."""
+    views: Positive
+    """K, how many of each example at each step; memory and time grow with it, the privacy spent does not."""
+    include_original: bool = False
+    """The first of the views is the image as it is."""
+
+
+class Averaging(Strict):
+    """Exponential moving average of the parameters, reported beside the last step's."""
+
+    decay: Annotated[float, Field(gt=0, lt=1)]
+    """Of the average; in the first steps (1 + t) / (10 + t) where that is smaller, t the steps made before."""
+
+
 class Recipe(Strict):
     """How to train."""
 
-    optimizer: NAdam
+    optimizer: Annotated[NAdam | SGD, Field(discriminator="name")]
     """What turns gradients into steps."""
     schedule: Annotated[Plateau | Constant, Field(discriminator="name")]
     """How the learning rate changes with the epochs."""
@@ -232,6 +293,12 @@ class Recipe(Strict):
     """Passes over the data in expectation: floor(epochs * N / batch) steps."""
     clip: Annotated[float, Field(gt=0)]
     """Bound on the L2 norm of an example's gradient."""
+    augmentation: Augmentation | None = None
+    """Views of each example; null: the image as it is."""
+    averaging: Averaging | None = None
+    """A moving average of the parameters; null: none."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of the network's layers, in training and evaluation; parameters, norms, sums and noise are float32 in any case."""
 
 
 class Search(Strict):
@@ -344,7 +411,7 @@ class Resources(Strict):
     gpu: Annotated[int, Field(ge=0)] = 0
     """Graphics cards."""
     physical_batch: Positive = 256
-    """Examples that pass through the network at once; the result does not depend on it."""
+    """Examples that pass through the network at once, each with all its views; the result does not depend on it."""
 
 
 class Stages(Strict):

@@ -161,7 +161,11 @@ def _expectation(path: tuple, problem: dict, content: Any, schema: dict) -> str:
     value = _at(content, path)
     if value is MISSING:
         about = next((place["description"].split("\n")[0] for place in places if "description" in place), "")
-        return f"this key is missing; it {must}" + (f" ({about.rstrip('.')})" if about else "")
+        missing = f"this key is missing; it {must}" + (f" ({about.rstrip('.')})" if about else "")
+        # without it, no other key can be told from one that nothing has: not even itself, mistyped
+        there = list(_at(content, path[:-1])) if problem["type"] == "union_tag_not_found" else []
+        mistyped = difflib.get_close_matches(path[-1], list(map(str, there)), n=1)
+        return f'{missing}. Is "{mistyped[0]}" meant to be it?' if mistyped else missing
     words = [word for place in places for word in (place["enum"] if "enum" in place else [place.get("const")]) if word]
     near = nearest(value, words) if isinstance(value, str) and len(places) + len(words) > 2 else ""
     return f"{must}.{near}" if near else must

@@ -2,6 +2,7 @@
 
     way(images, labels) -> Gradients
 
+`images` are [B, C, H, W], or [B, K, C, H, W] with K views of each example, whose loss is then the mean over its views.
 `sums` is the sum over the examples of min(1, C / |g|) g, where g is an example's gradient over all trainable
 parameters together, and nothing where g is not finite: one example more or less moves it by at most C. Callers
 add the sums of as many physical batches as they like and add noise once.
@@ -33,6 +34,14 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
     return [p for p in network.parameters() if p.requires_grad]
 
 
+def losses_of(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+    """One an example: of its image, or the mean over its views."""
+    if images.dim() == 4:
+        return cross_entropy(network(images), labels, reduction="none")
+    losses = cross_entropy(network(images.flatten(0, 1)), labels.repeat_interleave(images.shape[1]), reduction="none")
+    return losses.view(images.shape[:2]).mean(1)
+
+
 def norms_of(samples: list[Tensor]) -> Tensor:
     """Each example's norm over all parameters together; `samples` holds one tensor a parameter, examples first.
 
@@ -58,9 +67,9 @@ class OpacusHooks:
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
         images = images.detach().requires_grad_()
-        losses = cross_entropy(self.module(images), labels, reduction="none")
+        losses = losses_of(self.module, images, labels)
         losses.sum().backward(inputs=[images])  # through every layer's hooks, without the sums of gradients nobody wants
-        samples = self._samples()
+        samples = self._samples(views=images.shape[1] if images.dim() == 5 else 1)
         norms = norms_of(samples)
         finite = norms.isfinite()
         if not finite.all():  # a gradient that overflows contributes nothing; times 0 it would still be NaN
@@ -68,13 +77,18 @@ class OpacusHooks:
         factors = clip_factors(norms[finite], self.clip, samples[0].dtype)
         return Gradients([torch.tensordot(factors, sample, 1) for sample in samples], losses.detach(), norms)
 
-    def _samples(self) -> list[Tensor]:
-        """What the hooks kept, one tensor a parameter; nothing of it stays behind."""
+    def _samples(self, views: int = 1) -> list[Tensor]:
+        """What the hooks kept, one tensor a parameter; nothing of it stays behind.
+
+        They keep a gradient a view, in the precision of the layer. The mean over the views lacks but the sum: what comes
+        back from the loss, itself a mean, is divided by K already.
+        """
         samples = []
         for name, p in self.parameters.items():
             if p.grad_sample is None:  # type: ignore[attr-defined]
                 raise NotImplementedError(f"{name} has no per-example gradient: no layer that Opacus knows used it")
-            samples.append(p.grad_sample)  # type: ignore[attr-defined]
+            kept = p.grad_sample  # type: ignore[attr-defined]
+            samples.append(kept.unflatten(0, (-1, views)).sum(1, dtype=p.dtype) if views > 1 else kept.to(p.dtype))
             p.grad_sample = None  # type: ignore[attr-defined]
         return samples
 
@@ -87,5 +101,5 @@ class Plain:
         self.parameters = trainable(network)
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
-        losses = cross_entropy(self.network(images), labels, reduction="none")
+        losses = losses_of(self.network, images, labels)
         return Gradients(list(torch.autograd.grad(losses.sum(), self.parameters)), losses.detach(), None)

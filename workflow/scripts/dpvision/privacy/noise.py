@@ -1,10 +1,11 @@
 """Gaussian noise for a sum whose sensitivity is C."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 
-def add_noise(sums: list[Tensor], scale: float, generator: torch.Generator) -> None:
-    """Adds N(0, scale^2) to every coordinate, in place; `scale` is sigma * C, once a step whatever the batch."""
-    for tensor in sums:
-        tensor.add_(torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype), alpha=scale)
+def noise_like(tensors: Sequence[Tensor], scale: float, generator: torch.Generator) -> list[Tensor]:
+    """N(0, scale^2) in the tensors' shapes; `scale` is sigma * C, once a step whatever the batch."""
+    return [torch.empty_like(t).normal_(0, scale, generator=generator) for t in tensors]

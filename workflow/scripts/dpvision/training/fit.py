@@ -5,15 +5,19 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
+from dpvision.data.augmentation import Views
 from dpvision.data.prepared import Prepared, split
 from dpvision.data.sampling import PoissonSampler
 from dpvision.files import digest
 from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.training.averaging import Average
 from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
+from dpvision.training.precision import in_precision
 from dpvision.training.randomness import stream, stream_seed
 from dpvision.training.step import Step
 
@@ -43,15 +47,26 @@ class Training:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_seed(seed, "weights"))
             self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
-        self.optimizer = torch.optim.NAdam(self.network.parameters(), lr=recipe["optimizer"]["learning_rate"])
+        self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
+        self.optimizer = _optimizer(recipe["optimizer"], self.network)
         self.schedule = _schedule(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
         self.sampling = stream(seed, f"sampling of {digest(spec)}")
         self.noise = stream(seed, f"noise of {digest(spec)}", device)
+        augmented = stream(seed, f"views of {digest(spec)}", device)
+        self.views = Views(**recipe["augmentation"], generator=augmented) if recipe["augmentation"] else None
         sampler = PoissonSampler(self.count, self.q, self.sampling)
-        sizes = {"expected_batch": recipe["batch"], "physical_batch": physical_batch}
         self.step = Step(
-            self.network, self.optimizer, self.train, sampler, clip=recipe["clip"], sigma=self.sigma, noise=self.noise, **sizes
+            in_precision(self.network, recipe["precision"]),
+            self.optimizer,
+            self.train,
+            sampler,
+            expected_batch=recipe["batch"],
+            physical_batch=physical_batch,
+            clip=recipe["clip"],
+            sigma=self.sigma,
+            noise=self.noise,
+            views=self.views,
         )
         self.made = 0
         self.history: list[dict[str, Any]] = []
@@ -74,6 +89,8 @@ class Training:
         while self.made < self.planned:
             begun = time.perf_counter()
             seen = self.step()
+            if self.average:
+                self.average.update(self.made)
             self.made += 1
             self._losses.append(seen.losses)
             self._norms.append(seen.norms)
@@ -100,6 +117,9 @@ class Training:
         row |= _clipping(norms, self.spec["recipe"]["clip"])
         for name, examples in (("validation", self.validation), ("test", self.test)):
             row |= {f"{name}_{key}": value for key, value in self.evaluate(examples).items()}
+            if self.average:
+                averaged = self.evaluate(examples, self.average.network)
+                row |= {f"averaged_{name}_{key}": value for key, value in averaged.items()}
         self.history.append(row)
         if row["validation_top1"] > self.best["top1"]:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
@@ -107,18 +127,22 @@ class Training:
         if isinstance(self.schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
             self.schedule.step(row["validation_loss"])
 
-    def evaluate(self, examples: Examples) -> dict[str, float]:
-        return evaluate(self.network, examples, self.physical_batch)
+    def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
+        """Of the live network, or of another with its layers; in the precision in which it is trained."""
+        network = in_precision(self.network if network is None else network, self.spec["recipe"]["precision"])
+        return evaluate(network, examples, self.physical_batch)
 
     def state(self) -> dict[str, Any]:
         """All that the steps to come depend on, and all that was seen so far."""
         return {
             "made": self.made,
             "network": self.network.state_dict(),
+            "average": self.average.network.state_dict() if self.average else None,
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state_dict() if self.schedule else None,
             "sampling": self.sampling.get_state(),
             "noise": self.noise.get_state(),
+            "views": self.views.generator.get_state() if self.views else None,
             "history": self.history,
             "best": self.best,
             "losses": [t.cpu() for t in self._losses],
@@ -129,15 +153,25 @@ class Training:
     def restore(self, state: dict[str, Any]) -> None:
         self.made = state["made"]
         self.network.load_state_dict(state["network"])
+        if self.average:
+            self.average.network.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.schedule:
             self.schedule.load_state_dict(state["schedule"])
         self.sampling.set_state(state["sampling"])
         self.noise.set_state(state["noise"])
+        if self.views:
+            self.views.generator.set_state(state["views"])
         self.history, self.best = state["history"], state["best"]
         self._losses = [t.to(self.device) for t in state["losses"]]
         self._norms = [t.to(self.device) for t in state["norms"]]
         self._seconds = state["seconds"]
+
+
+def _optimizer(optimizer: dict, network: nn.Module) -> torch.optim.Optimizer:
+    if optimizer["name"] == "sgd":
+        return torch.optim.SGD(network.parameters(), lr=optimizer["learning_rate"], momentum=optimizer["momentum"])
+    return torch.optim.NAdam(network.parameters(), lr=optimizer["learning_rate"])
 
 
 def _schedule(schedule: dict, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.ReduceLROnPlateau | None:

@@ -1,10 +1,12 @@
 """What a run leaves in its folder: small text files that a person can read, and the weights.
 
     spec.json            what was asked for, the outcome of searches filled in
-    metrics.json         accuracy and loss on train, validation and test: at the last step, and at the best epoch
+    metrics.json         accuracy and loss on train, validation and test: at the last step, at the best epoch, and of
+                         the averaged weights
     history.csv          one line an epoch
     ledger.json          the privacy spent, and what it rests on
     weights.safetensors  at the last step
+    averaged.safetensors their moving average there, where the recipe has one
     provenance.json      what made it: code, versions, machine, time, memory
 
 Everything but times and memory is the same whenever the same machine runs the same spec.
@@ -33,7 +35,11 @@ def metrics(training: "Training") -> dict[str, Any]:
     training.network.load_state_dict(training.best["weights"])
     best = {name: training.evaluate(examples) for name, examples in sets.items()}
     training.network.load_state_dict(weights)
-    return {
+    averaged = {}
+    if training.average:
+        network = training.average.network
+        averaged = {"averaged": {name: training.evaluate(examples, network) for name, examples in sets.items()}}
+    return averaged | {
         "last_step": {"step": training.made, **last},
         "best_epoch": {"epoch": training.best["epoch"], "chosen_by": "validation top1", **best},
     }
@@ -44,9 +50,17 @@ def write_record(folder: Path, training: "Training", ledger: dict[str, Any], pro
     write_json(folder / "metrics.json", finite(metrics(training)))
     write_csv(folder / "history.csv", training.history)
     write_json(folder / "ledger.json", finite(ledger))
-    with replacing(folder / "weights.safetensors") as beside:
-        save_file({name: tensor.contiguous().cpu() for name, tensor in training.network.state_dict().items()}, beside)
-    write_json(folder / "provenance.json", provenance | {"weights_sha256": file_digest(folder / "weights.safetensors")})
+    digests = {"weights_sha256": _write_weights(folder / "weights.safetensors", training.network)}
+    if training.average:
+        digests["averaged_sha256"] = _write_weights(folder / "averaged.safetensors", training.average.network)
+    write_json(folder / "provenance.json", provenance | digests)
+
+
+def _write_weights(file: Path, network: nn.Module) -> str:
+    """The file's digest."""
+    with replacing(file) as beside:
+        save_file({name: tensor.contiguous().cpu() for name, tensor in network.state_dict().items()}, beside)
+    return file_digest(file)
 
 
 def finite(value: Any) -> Any:

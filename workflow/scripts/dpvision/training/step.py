@@ -1,13 +1,15 @@
-"""One step of DP-SGD (Algorithm 1 of De et al. 2022, without its views), whole and in order."""
+"""One step of DP-SGD (Algorithm 1 of De et al. 2022), whole and in order."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from dpvision.data.augmentation import Views, make_views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import OpacusHooks, Plain, Way, trainable
-from dpvision.privacy.noise import add_noise
+from dpvision.privacy.noise import noise_like
 from dpvision.training.examples import Examples, pieces
 
 
@@ -21,7 +23,8 @@ class Seen:
 
 @dataclass
 class Step:
-    """Sample, clip and sum over physical batches, add noise once, divide by the expected batch, update.
+    """Sample; make K views of each example, average their gradients, clip; sum over physical batches, with noise once;
+    divide by the expected batch; update.
 
     The divisor is the expected batch, a constant: the size of the sample itself depends on who is in the data.
     An empty sample is a step like any other: noise alone.
@@ -36,6 +39,7 @@ class Step:
     clip: float
     sigma: float | None  # none: not private, neither clipped nor noisy
     noise: torch.Generator
+    views: Views | None = None  # none: the image as it is
 
     def __post_init__(self) -> None:
         self.parameters = trainable(self.network)
@@ -45,18 +49,33 @@ class Step:
 
     def __call__(self) -> Seen:
         self.network.train()
-        sums = [torch.zeros_like(p) for p in self.parameters]
+        sums = self._beginning()
         losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
-        for indices in pieces(self.sampler.sample(), self.physical_batch):
-            part = self.gradients(*self.examples.batch(indices))
-            for total, more in zip(sums, part.sums, strict=True):
-                total += more
+        for images, labels in self._physical_batches():
+            part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
+            torch._foreach_add_(sums, part.sums)
             losses.append(part.losses)
             norms += [] if part.norms is None else [part.norms]
-        if self.sigma is not None:
-            add_noise(sums, self.sigma * self.clip, self.noise)
-        for parameter, total in zip(self.parameters, sums, strict=True):
-            parameter.grad = total / self.expected_batch
+        torch._foreach_div_(sums, self.expected_batch)
+        for parameter, gradient in zip(self.parameters, sums, strict=True):
+            parameter.grad = gradient
         self.optimizer.step()
         self.optimizer.zero_grad()
         return Seen(torch.cat(losses), torch.cat(norms))
+
+    def _beginning(self) -> list[Tensor]:
+        """What the sums begin as: the step's noise, so that it needs no memory of its own."""
+        if self.sigma is None:
+            return [torch.zeros_like(p) for p in self.parameters]
+        return noise_like(self.parameters, self.sigma * self.clip, self.noise)
+
+    def _physical_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Of a new sample."""
+        sample = self.sampler.sample()
+        cut = pieces(sample, self.physical_batch)
+        if self.views is None:
+            yield from map(self.examples.batch, cut)
+            return
+        for indices, drawn in zip(cut, pieces(self.views.draw(len(sample)), self.physical_batch), strict=True):
+            images, labels = self.examples.batch(indices)
+            yield make_views(images, drawn), labels

@@ -1,0 +1,19 @@
+"""Scaled weight standardisation, as one operation that a torch function mode can recognise and replace."""
+
+from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function
+
+
+def standardized(weight: Tensor, gain: Tensor, eps: float = 1e-4) -> Tensor:
+    """The weight with, in each output channel, mean 0 and the sum of squares gain².
+
+    gain · (w - mean) / sqrt(max(fan_in · var, eps)), var the biased variance of the fan_in weights of the channel:
+    `eps` is a floor, not a summand, and a channel whose weights are all equal becomes zero.
+    """
+    if has_torch_function((weight, gain)):
+        return handle_torch_function(standardized, (weight, gain), weight, gain, eps)
+    rows = weight.flatten(1)
+    centred = rows - rows.mean(1, keepdim=True)
+    squares = centred.square().sum(1)  # fan_in · var
+    scale = squares.clamp(min=eps).rsqrt() * gain
+    return (centred * scale.unsqueeze(1)).view_as(weight)
