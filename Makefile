@@ -1,14 +1,16 @@
 # make demo    set up, run the whole pipeline on data that comes with it, and say what it made
 # make test    set up, run the tests
+# make bench   measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make lint    formats and linters (make format puts right what can be put right)
 # make lock    resolve the dependencies anew, with hashes
 # make schema  write the JSON schemas of the configuration
 
 PYTHON ?= python3
 CORES ?= 2
+BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo test lint format lock schema
+.PHONY: setup demo test bench lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -19,6 +21,9 @@ demo: setup
 
 test: setup
 	@$(BIN)/python -m pytest
+
+bench: setup
+	@$(BIN)/python benchmarks/dp_step.py $(BENCH)
 
 lint: setup
 	@$(BIN)/ruff check .

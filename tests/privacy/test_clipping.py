@@ -13,8 +13,11 @@ from torch.nn.functional import cross_entropy
 
 from dpvision.privacy import clipping
 from dpvision.privacy.clipping import OpacusHooks, Plain, clip_factors, norms_of
+from dpvision.privacy.fast import UNTIMED, Fast
 
 CLIP = 1.0
+WAYS = {"hooks": OpacusHooks, "fast": lambda network, clip: Fast(network, clip, UNTIMED)}
+every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 def vector(tensors: list[Tensor]) -> Tensor:
@@ -24,21 +27,21 @@ def vector(tensors: list[Tensor]) -> Tensor:
 # --- properties that every way of computing the sum must have ---
 
 
-def is_the_sum_of_clipped_gradients(narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
+def is_the_sum_of_clipped_gradients(make: Any, narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
     network, (images, labels) = narrow(), made_up(6)
     images *= torch.tensor([0.001, 0.01, 0.1, 1.0, 3.0, 30.0]).view(-1, 1, 1, 1)  # some below C, some above
     _, norms = one_at_a_time(network, images, labels, CLIP)
     clip = norms.median().item()
     expected, norms = one_at_a_time(network, images, labels, clip)
-    found = OpacusHooks(network, clip)(images, labels)
+    found = make(network, clip)(images, labels)
     assert norms.min() < clip < norms.max()
     torch.testing.assert_close(vector(found.sums), expected, rtol=0, atol=1e-10)
     torch.testing.assert_close(found.norms, norms, rtol=0, atol=1e-10)
 
 
-def no_example_moves_it_by_more_than_c(narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
+def no_example_moves_it_by_more_than_c(make: Any, narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
     for dtype in (torch.float32, torch.float64):
-        way = OpacusHooks(narrow(dtype=dtype), CLIP)
+        way = make(narrow(dtype=dtype), CLIP)
         images, labels = made_up(9, dtype=dtype)
         images *= torch.tensor([1.0, 0.0, 1e-6, 1e4, 1e15, 1e30, 1.0, 1.0, 1.0], dtype=dtype).view(-1, 1, 1, 1)
         images[6, 0, 0, 0], images[7, 0, 3, 3] = torch.nan, torch.inf
@@ -50,9 +53,9 @@ def no_example_moves_it_by_more_than_c(narrow: Any, made_up: Any, one_at_a_time:
             assert (everybody - without).norm() <= CLIP * (1 + 1e-6)
 
 
-def every_example_is_worth_at_most_c(narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
+def every_example_is_worth_at_most_c(make: Any, narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
     for dtype in (torch.float32, torch.float64):
-        way = OpacusHooks(narrow(dtype=dtype), CLIP)
+        way = make(narrow(dtype=dtype), CLIP)
         images, labels = made_up(8, dtype=dtype)
         norms = [vector(way(image[None], label[None]).sums).norm() for image, label in zip(images, labels, strict=True)]
         assert max(norms) <= CLIP
@@ -62,9 +65,10 @@ def every_example_is_worth_at_most_c(narrow: Any, made_up: Any, one_at_a_time: A
 PROPERTIES = [is_the_sum_of_clipped_gradients, no_example_moves_it_by_more_than_c, every_example_is_worth_at_most_c]
 
 
+@every_way
 @pytest.mark.parametrize("check", PROPERTIES, ids=lambda check: check.__name__)
-def test_the_clipped_sum(check, narrow, made_up, one_at_a_time):
-    check(narrow, made_up, one_at_a_time)
+def test_the_clipped_sum(check, way, narrow, made_up, one_at_a_time):
+    check(way, narrow, made_up, one_at_a_time)
 
 
 # --- the same properties notice what could go wrong ---
@@ -110,7 +114,7 @@ BUGS: list[tuple[str, Any, str, Callable, list[Callable]]] = [
 def test_a_planted_bug_is_noticed(owner, name, bug, check, narrow, made_up, one_at_a_time, monkeypatch):
     monkeypatch.setattr(owner, name, bug)
     with pytest.raises(AssertionError):
-        check(narrow, made_up, one_at_a_time)
+        check(OpacusHooks, narrow, made_up, one_at_a_time)
 
 
 # --- every network, every shape, every cut ---
@@ -120,26 +124,30 @@ def test_a_planted_bug_is_noticed(owner, name, bug, check, narrow, made_up, one_
 @pytest.mark.parametrize("order", ["norm-activation", "activation-norm"])
 @pytest.mark.parametrize("scale_norm", [False, True], ids=["resnet9", "scaleresnet9"])
 @pytest.mark.parametrize("count", [1, 5])
-def test_every_network_agrees_with_one_example_at_a_time(groups, order, scale_norm, count, narrow, made_up, one_at_a_time):
+@every_way
+def test_every_network_agrees_with_one_example_at_a_time(groups, order, scale_norm, count, way, narrow, made_up, one_at_a_time):
     network = narrow(groups=groups, order=order, scale_norm=scale_norm)
     examples = made_up(count, (1, 16, 16))  # at 8 x 8 the last maps are single pixels, which torch refuses to normalise alone
     expected, norms = one_at_a_time(network, *examples, CLIP)
-    found = OpacusHooks(network, CLIP)(*examples)
+    found = way(network, CLIP)(*examples)
     torch.testing.assert_close(vector(found.sums), expected, rtol=0, atol=1e-10)
     torch.testing.assert_close(found.norms, norms, rtol=1e-12, atol=0)
 
 
+@every_way
 @settings(max_examples=12, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 3), st.integers(8, 19), st.integers(8, 19)),
     cut=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     clip=st.floats(0.01, 100),
 )
-def test_the_sum_is_the_same_for_any_shape_clip_and_cut_into_physical_batches(narrow, made_up, one_at_a_time, shape, cut, clip):
+def test_the_sum_is_the_same_for_any_shape_clip_and_cut_into_physical_batches(
+    way, narrow, made_up, one_at_a_time, shape, cut, clip
+):
     network, (images, labels) = narrow(channels=shape[0]), made_up(sum(cut), shape)
     expected, _ = one_at_a_time(network, images, labels, clip)
-    way = OpacusHooks(network, clip)
-    parts = [way(*part) for part in zip(images.split(cut), labels.split(cut), strict=True)]
+    of_part = way(network, clip)
+    parts = [of_part(*part) for part in zip(images.split(cut), labels.split(cut), strict=True)]
     torch.testing.assert_close(sum(vector(part.sums) for part in parts), expected, rtol=0, atol=1e-10 * max(1, clip))
     losses = cross_entropy(network(images), labels, reduction="none")
     torch.testing.assert_close(torch.cat([part.losses for part in parts]), losses.detach())
@@ -160,9 +168,10 @@ def test_gradients_at_most_as_long_as_c_are_left_alone():
     assert clip_factors(torch.tensor([0.0, 1e-30, 0.5, 0.99999]), CLIP, torch.float32).tolist() == [1, 1, 1, 1]
 
 
-def test_examples_that_all_overflow_sum_to_zero(narrow, made_up):
+@every_way
+def test_examples_that_all_overflow_sum_to_zero(way, narrow, made_up):
     images, labels = made_up(3)
-    found = OpacusHooks(narrow(), CLIP)(images * torch.nan, labels)
+    found = way(narrow(), CLIP)(images * torch.nan, labels)
     assert all((total == 0).all() for total in found.sums)
     assert found.norms.isnan().all()
 
@@ -170,16 +179,18 @@ def test_examples_that_all_overflow_sum_to_zero(narrow, made_up):
 # --- what it leaves behind, and what it refuses ---
 
 
-def test_nothing_is_left_behind(narrow, made_up):
+@every_way
+def test_nothing_is_left_behind(way, narrow, made_up):
     network = narrow()
-    OpacusHooks(network, CLIP)(*made_up(3))
-    assert all(p.grad is None and p.grad_sample is None for p in network.parameters())
+    way(network, CLIP)(*made_up(3))
+    assert all(p.grad is None and getattr(p, "grad_sample", None) is None for p in network.parameters())
     assert not any(getattr(layer, "activations", None) for layer in network.modules())
 
 
-def test_looking_at_the_network_between_steps_changes_nothing(narrow, made_up):
+@every_way
+def test_looking_at_the_network_between_steps_changes_nothing(way, narrow, made_up):
     network, examples = narrow(), made_up(4)
-    way = OpacusHooks(network, CLIP)
+    way = way(network, CLIP)
     before = way(*examples)
     with torch.no_grad():
         network(made_up(7)[0])  # in training mode
@@ -190,17 +201,19 @@ def test_looking_at_the_network_between_steps_changes_nothing(narrow, made_up):
     assert torch.equal(vector(before.sums), vector(after.sums))
 
 
-def test_the_networks_own_output_and_state_are_untouched(narrow, made_up):
+@every_way
+def test_the_networks_own_output_and_state_are_untouched(way, narrow, made_up):
     network, (images, labels) = narrow(), made_up(4)
     plain = copy.deepcopy(network)
-    OpacusHooks(network, CLIP)(images, labels)
+    way(network, CLIP)(images, labels)
     assert network.state_dict().keys() == plain.state_dict().keys()
     assert torch.equal(network(images), plain(images))
 
 
-def test_batch_normalisation_is_refused(narrow):
-    with pytest.raises(NotImplementedError, match="BatchNorm2d"):
-        OpacusHooks(narrow(norm="batch"), CLIP)
+@pytest.mark.parametrize(("way", "reason"), [(WAYS["hooks"], "BatchNorm2d"), (WAYS["fast"], "batch_norm")], ids=WAYS)
+def test_batch_normalisation_is_refused(way, reason, narrow, made_up):
+    with pytest.raises(NotImplementedError, match=reason):
+        way(narrow(norm="batch"), CLIP)(*made_up(4, (1, 16, 16)))
 
 
 class Reused(nn.Module):
@@ -218,11 +231,12 @@ class Reused(nn.Module):
         return self.head(self.norm(x + self.other(torch.tanh(x))).square().mean((2, 3)))
 
 
-def test_shared_layers_and_weights_are_summed_before_they_are_clipped(made_up, one_at_a_time):
+@every_way
+def test_shared_layers_and_weights_are_summed_before_they_are_clipped(way, made_up, one_at_a_time):
     network, examples = Reused().double(), made_up(5, (2, 4, 4))
     expected, norms = one_at_a_time(network, *examples, 0.5)
     assert norms.min() > 0.5
-    torch.testing.assert_close(vector(OpacusHooks(network, 0.5)(*examples).sums), expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(vector(way(network, 0.5)(*examples).sums), expected, rtol=0, atol=1e-10)
 
 
 def test_a_layer_that_writes_over_its_input_is_refused(made_up):

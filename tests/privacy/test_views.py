@@ -10,9 +10,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from dpvision.privacy.clipping import Gradients, OpacusHooks, Plain
+from dpvision.privacy.fast import UNTIMED, Fast
 from dpvision.training.precision import in_precision
 
 VIEWS, CLIP = 4, 1.0
+WAYS = {"hooks": OpacusHooks, "fast": lambda network, clip: Fast(network, clip, UNTIMED)}
+every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 def vector(tensors: Any) -> Tensor:
@@ -37,13 +40,13 @@ def mean_gradients(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor
 # --- properties ---
 
 
-def is_the_sum_of_clipped_means(narrow: Any, made_up: Any) -> None:
+def is_the_sum_of_clipped_means(make: Any, narrow: Any, made_up: Any) -> None:
     network, (images, labels) = narrow(), with_views(made_up, 5)
     images *= torch.tensor([0.001, 0.1, 1.0, 3.0, 30.0]).view(-1, 1, 1, 1, 1)
     rows = mean_gradients(network, images, labels)
     norms = (rows**2).sum(1).sqrt()
     clip = norms.median().item()
-    found = OpacusHooks(network, clip)(images, labels)
+    found = make(network, clip)(images, labels)
     assert norms.min() < clip < norms.max()
     torch.testing.assert_close(found.norms, norms, rtol=0, atol=1e-10)
     torch.testing.assert_close(vector(found.sums), (rows * (clip / norms).clamp(max=1)[:, None]).sum(0), rtol=0, atol=1e-10)
@@ -53,10 +56,10 @@ def is_the_sum_of_clipped_means(narrow: Any, made_up: Any) -> None:
 
 
 def no_example_moves_it_by_more_than_c(
-    narrow: Any, made_up: Any, precisions: tuple[str, ...] = ("float32", "bfloat16")
+    make: Any, narrow: Any, made_up: Any, precisions: tuple[str, ...] = ("float32", "bfloat16")
 ) -> None:
     for dtype, precision in [(torch.float64, "float32"), *((torch.float32, precision) for precision in precisions)]:
-        way = OpacusHooks(in_precision(narrow(dtype=dtype), precision), CLIP)
+        way = make(in_precision(narrow(dtype=dtype), precision), CLIP)
         images, labels = with_views(made_up, 7, dtype)
         images *= torch.tensor([1.0, 0.0, 1e-6, 1e4, 1e30, 1.0, 1.0], dtype=dtype).view(-1, 1, 1, 1, 1)
         images[5, 2, 0, 0, 0], images[1] = torch.nan, images[0]
@@ -71,9 +74,10 @@ def no_example_moves_it_by_more_than_c(
 EQUALITY, SENSITIVITY = PROPERTIES = [is_the_sum_of_clipped_means, no_example_moves_it_by_more_than_c]
 
 
+@every_way
 @pytest.mark.parametrize("check", PROPERTIES, ids=lambda check: check.__name__)
-def test_the_clipped_sum_of_views(check, narrow, made_up):
-    check(narrow, made_up)
+def test_the_clipped_sum_of_views(check, way, narrow, made_up):
+    check(way, narrow, made_up)
 
 
 # --- the same properties notice what could go wrong ---
@@ -116,15 +120,16 @@ BUGS: list[tuple[str, str, Callable, list[Callable]]] = [
 def test_a_planted_bug_is_noticed(name, bug, check, narrow, made_up, monkeypatch):
     monkeypatch.setattr(OpacusHooks, name, bug)
     with pytest.raises(AssertionError):
-        check(narrow, made_up)
+        check(OpacusHooks, narrow, made_up)
 
 
 # --- the rest ---
 
 
-def test_one_view_is_the_image(narrow, made_up):
+@every_way
+def test_one_view_is_the_image(way, narrow, made_up):
     network, (images, labels) = narrow(), made_up(5)
-    way = OpacusHooks(network, CLIP)
+    way = way(network, CLIP)
     plain, one = way(images, labels), way(images[:, None], labels)
     assert torch.equal(vector(one.sums), vector(plain.sums))
     assert torch.equal(one.norms, plain.norms)
@@ -138,7 +143,9 @@ def test_without_privacy_it_is_the_sum_of_mean_gradients(narrow, made_up):
     assert found.losses.shape == (3,)
 
 
-@pytest.mark.parametrize("way", [Plain, lambda network: OpacusHooks(network, 1e9)], ids=["plain", "hooks"])
+@pytest.mark.parametrize(
+    "way", [Plain, *(lambda network, way=way: way(network, 1e9) for way in WAYS.values())], ids=["plain", *WAYS]
+)
 def test_in_bfloat16_the_gradient_is_nearly_the_same_and_its_sums_and_norms_are_finer(way, narrow, made_up):
     network, (images, labels) = narrow(dtype=torch.float32), with_views(made_up, 6, torch.float32)
     expected = mean_gradients(network.double(), images.double(), labels)
@@ -151,9 +158,10 @@ def test_in_bfloat16_the_gradient_is_nearly_the_same_and_its_sums_and_norms_are_
         torch.testing.assert_close(found.norms, expected.norm(dim=1), rtol=0.1, atol=0)
 
 
-def test_in_bfloat16_what_is_summed_is_what_was_measured(narrow, made_up):
+@every_way
+def test_in_bfloat16_what_is_summed_is_what_was_measured(way, narrow, made_up):
     """The norm is that of the very gradient that is clipped: each example alone is worth exactly C, or its own norm."""
-    way = OpacusHooks(in_precision(narrow(dtype=torch.float32), "bfloat16"), CLIP)
+    way = way(in_precision(narrow(dtype=torch.float32), "bfloat16"), CLIP)
     images, labels = with_views(made_up, 8, torch.float32)
     images *= torch.logspace(-3, 1, 8).view(-1, 1, 1, 1, 1)
     for image, label in zip(images, labels, strict=True):

@@ -37,9 +37,10 @@ class Place:
     def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
         self.folder, self.data, self.spec = folder, data, spec
         self.best, self.table = folder / "best.json", folder / "trials.csv"
+        self.decided = data.parent / "choices"
 
     def arguments(self, worker: int = 0) -> tuple[Any, ...]:
-        return self.spec, self.data, self.folder, self.done(worker), 512
+        return self.spec, self.data, self.folder, self.done(worker), self.decided, 512, 4000
 
     def done(self, worker: int) -> Path:
         return self.folder / "workers" / f"{worker}.json"
@@ -120,7 +121,7 @@ def test_a_trial_is_the_training_of_its_values(place):
     here = place(trials=2).work()
     for trial in here.study().trials(*FINISHED):
         spec = specs.with_values(here.spec["run"], trial.params)
-        alone = Training(spec, load(here.data, data_part(spec)), 512, device())
+        alone = Training(spec, load(here.data, data_part(spec)), 512, device(), here.decided)
         alone.run()
         assert [trial.intermediate_values[row["epoch"]] for row in alone.history] == [
             row["validation_top1"] for row in alone.history

@@ -12,6 +12,7 @@ from dpvision.data.prepared import Prepared, data_part, load
 from dpvision.training.fit import Training
 
 PHYSICAL = 64
+torch.set_num_threads(1)  # as jobs in tests do: what is decided by timing is decided for a number of cores
 
 
 @pytest.fixture(scope="session")
@@ -20,11 +21,11 @@ def prepared(digits: Path, run_spec: Callable[..., dict]) -> Prepared:
 
 
 @pytest.fixture(scope="session")
-def training(prepared: Prepared, run_spec: Callable[..., dict]) -> Callable[..., Training]:
-    """One that is about to begin; `changes` as of `run_spec`."""
+def training(prepared: Prepared, run_spec: Callable[..., dict], digits: Path) -> Callable[..., Training]:
+    """One that is about to begin; `changes` as of `run_spec`. All share what is decided by timing: bits are compared."""
 
     def make(changes: dict[str, Any] | None = None, data: Prepared = prepared, physical: int = PHYSICAL) -> Training:
-        return Training(run_spec(changes), data, physical, torch.device("cpu"))
+        return Training(run_spec(changes), data, physical, torch.device("cpu"), digits.parent / "choices")
 
     return make
 

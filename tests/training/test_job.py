@@ -24,7 +24,7 @@ from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
 from dpvision.training.record import finite, read_network
 
-PHYSICAL = 64
+PHYSICAL, MEMORY = 64, 4000
 
 
 class Place:
@@ -34,9 +34,10 @@ class Place:
         self.record, self.checkpoint, self.log = folder / "run", folder / "checkpoint", folder / "log"
         self.state = self.checkpoint / "state.pt"
         self.spec, self.data = spec, data
+        self.decided = data.parent / "choices"  # shared by all, as in a folder of results: bits are compared
 
     def arguments(self, studies: list[Path] | None = None) -> tuple[Any, ...]:
-        return self.spec, self.data, studies or [], self.record, self.checkpoint, PHYSICAL
+        return self.spec, self.data, studies or [], self.record, self.checkpoint, self.decided, PHYSICAL, MEMORY
 
     def train(self) -> "Place":
         run.train(*self.arguments())

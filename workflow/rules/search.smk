@@ -25,6 +25,7 @@ rule search_worker:
     params:
         spec=lambda wildcards: PLAN.studies[wildcards.study],
         data=lambda wildcards, output: PLAN.data_of(PLAN.studies[wildcards.study]["run"]),
+        decided=lambda wildcards, output: f"{RESULTS}/choices",
     script:
         "../scripts/search_worker.py"
 

@@ -3,7 +3,7 @@
 in   prepared arrays; best.json of the studies that the spec names
 out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, weights.safetensors, provenance.json
      (training/record.py says what each holds), and averaged.safetensors where the recipe averages;
-     {results}/checkpoints/RUN/ while it is unfinished
+     {results}/checkpoints/RUN/ while it is unfinished; {results}/choices/ how gradients are clipped, shared by runs of a kind
 """
 
 
@@ -34,5 +34,6 @@ rule train:
         data=lambda wildcards, output: PLAN.data_of(PLAN.runs[wildcards.run]),
         # outside of the outputs, which are deleted before a rerun
         checkpoint=lambda wildcards, output: f"{RESULTS}/checkpoints/{wildcards.run}",
+        decided=lambda wildcards, output: f"{RESULTS}/choices",
     script:
         "../scripts/train.py"

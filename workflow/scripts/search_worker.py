@@ -19,5 +19,7 @@ with logs.job(snakemake.log[0]):
         Path(snakemake.params.data),
         done.parents[1],
         done,
+        Path(snakemake.params.decided),
         snakemake.resources.physical_batch,
+        snakemake.resources.mem_mb,
     )

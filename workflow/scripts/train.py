@@ -19,5 +19,7 @@ with logs.job(snakemake.log[0]):
         [Path(best) for best in snakemake.input.studies],
         Path(snakemake.output.spec).parent,
         Path(snakemake.params.checkpoint),
+        Path(snakemake.params.decided),
         snakemake.resources.physical_batch,
+        snakemake.resources.mem_mb,
     )

@@ -73,7 +73,7 @@ def _commit() -> str | None:
 
 def _machine() -> dict[str, Any]:
     torch = sys.modules.get("torch")  # stages without it do not load it for this
-    facts: dict[str, Any] = {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()}
+    facts: dict[str, Any] = {"system": platform.system(), "processor": processor(), "cores": os.cpu_count()}
     if torch is not None:
         facts |= {"torch_build": torch.__version__, "cuda": torch.version.cuda, "threads": torch.get_num_threads()}
         if torch.cuda.is_available():
@@ -81,7 +81,7 @@ def _machine() -> dict[str, Any]:
     return facts
 
 
-def _processor() -> str:
+def processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

@@ -133,7 +133,7 @@ class Study:
         return self.folder / "trials" / f"{number}.lock"
 
 
-def work(spec: specs.Spec, data: Path, folder: Path, done: Path, physical_batch: int) -> None:
+def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, physical_batch: int, memory_mb: float) -> None:
     """Train trials until the study has all of them; `done` says which were ours."""
     prepared = load(data, data_part(spec["run"]))
     study = Study(spec, folder)
@@ -146,7 +146,7 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, physical_batch:
             run = specs.with_values(spec["run"], trial.params)
             log.info("trial %d: %s", trial.number, canonical_json(trial.params))
             try:
-                value = _train(trial, Training(run, prepared, physical_batch, device()))
+                value = _train(trial, Training(run, prepared, physical_batch, device(), decided, memory_mb))
             except optuna.TrialPruned:
                 study.optuna.tell(trial, state=TrialState.PRUNED)
             else:

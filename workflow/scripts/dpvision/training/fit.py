@@ -1,7 +1,9 @@
 """A training from its first step to its last: the loop, its history, and its whole state at any step."""
 
+import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +16,9 @@ from dpvision.files import digest
 from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.privacy.fast import Choices, Fast
 from dpvision.training.averaging import Average
+from dpvision.training.choices import Decided
 from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
 from dpvision.training.precision import in_precision
@@ -26,9 +30,20 @@ Tick = Callable[["Training"], None]
 
 
 class Training:
-    """One run. `spec` is complete: nothing in it is left to a search."""
+    """One run. `spec` is complete: nothing in it is left to a search.
 
-    def __init__(self, spec: specs.Spec, data: Prepared, physical_batch: int, device: torch.device) -> None:
+    `decided` is the folder of choices that runs share (choices.py); `memory_mb` what clipping may use.
+    """
+
+    def __init__(
+        self,
+        spec: specs.Spec,
+        data: Prepared,
+        physical_batch: int,
+        device: torch.device,
+        decided: Path | None = None,
+        memory_mb: float = math.inf,
+    ) -> None:
         recipe, budget, seed = spec["recipe"], spec["budget"], spec["seed"]
         self.spec, self.physical_batch, self.device = spec, physical_batch, device
         self.ends = specs.epoch_ends(spec)
@@ -55,6 +70,7 @@ class Training:
         self.noise = stream(seed, f"noise of {digest(spec)}", device)
         augmented = stream(seed, f"views of {digest(spec)}", device)
         self.views = Views(**recipe["augmentation"], generator=augmented) if recipe["augmentation"] else None
+        self.decided = Decided(decided, spec, device) if decided and self.sigma else None
         sampler = PoissonSampler(self.count, self.q, self.sampling)
         self.step = Step(
             in_precision(self.network, recipe["precision"]),
@@ -67,6 +83,8 @@ class Training:
             sigma=self.sigma,
             noise=self.noise,
             views=self.views,
+            choices=self.decided.read() if self.decided else None,
+            memory_mb=memory_mb,
         )
         self.made = 0
         self.history: list[dict[str, Any]] = []
@@ -84,11 +102,18 @@ class Training:
     def epsilon(self) -> float | None:
         return None if self.mechanism is None else self.mechanism.epsilon(self.spec["budget"]["delta"])
 
+    @property
+    def choices(self) -> Choices:
+        """How gradients are clipped, once it is decided: to the last bit, sums depend on it."""
+        return self.step.gradients.choices if isinstance(self.step.gradients, Fast) else {}
+
     def run(self, after_step: Tick = lambda _: None, after_epoch: Tick = lambda _: None) -> None:
         """On from wherever it is to the last step."""
         while self.made < self.planned:
             begun = time.perf_counter()
             seen = self.step()
+            if self.decided:
+                self.decided.write(self.choices)
             if self.average:
                 self.average.update(self.made)
             self.made += 1
@@ -136,6 +161,7 @@ class Training:
         """All that the steps to come depend on, and all that was seen so far."""
         return {
             "made": self.made,
+            "choices": self.choices,
             "network": self.network.state_dict(),
             "average": self.average.network.state_dict() if self.average else None,
             "optimizer": self.optimizer.state_dict(),
@@ -152,6 +178,8 @@ class Training:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.made = state["made"]
+        if isinstance(self.step.gradients, Fast):
+            self.step.gradients.choices = state["choices"]
         self.network.load_state_dict(state["network"])
         if self.average:
             self.average.network.load_state_dict(state["average"])

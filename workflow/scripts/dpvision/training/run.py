@@ -22,14 +22,23 @@ from dpvision.training.record import write_record
 log = logging.getLogger(__name__)
 
 
-def train(spec: specs.Spec, data: Path, studies: list[Path], record: Path, checkpoint: Path, physical_batch: int) -> None:
+def train(
+    spec: specs.Spec,
+    data: Path,
+    studies: list[Path],
+    record: Path,
+    checkpoint: Path,
+    decided: Path,
+    physical_batch: int,
+    memory_mb: float,
+) -> None:
     """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names."""
     origin = Origin("dpvision.training.run")
     found = {best["study"]: best for best in map(read_json, studies)}
     spec = with_findings(spec, found)
     place = Checkpoint(checkpoint)
     with place.owned(), _told_to_leave() as told:
-        training = Training(spec, load(data, data_part(spec)), physical_batch, device())
+        training = Training(spec, load(data, data_part(spec)), physical_batch, device(), decided, memory_mb)
         sessions = _resume(training, place)
 
         def so_far() -> list[dict[str, Any]]:
@@ -47,7 +56,9 @@ def train(spec: specs.Spec, data: Path, studies: list[Path], record: Path, check
 
         with closing(Progress(record.name, training.planned)) as progress:
             training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
-        write_record(record, training, spent(training, found), origin.provenance(spec, sessions=so_far()))
+        write_record(
+            record, training, spent(training, found), origin.provenance(spec, sessions=so_far(), clipping=training.choices)
+        )
         place.remove()
 
 

@@ -1,5 +1,6 @@
 """One step of DP-SGD (Algorithm 1 of De et al. 2022), whole and in order."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ from torch import Tensor, nn
 
 from dpvision.data.augmentation import Views, make_views
 from dpvision.data.sampling import PoissonSampler
-from dpvision.privacy.clipping import OpacusHooks, Plain, Way, trainable
+from dpvision.privacy.clipping import Plain, Way, trainable
+from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.noise import noise_like
 from dpvision.training.examples import Examples, pieces
 
@@ -40,10 +42,14 @@ class Step:
     sigma: float | None  # none: not private, neither clipped nor noisy
     noise: torch.Generator
     views: Views | None = None  # none: the image as it is
+    choices: Choices | None = None  # how gradients are clipped; none: by timing
+    memory_mb: float = math.inf  # for clipping
 
     def __post_init__(self) -> None:
         self.parameters = trainable(self.network)
-        self.gradients: Way = Plain(self.network) if self.sigma is None else OpacusHooks(self.network, self.clip)
+        self.gradients: Way = Plain(self.network)
+        if self.sigma is not None:
+            self.gradients = Fast(self.network, self.clip, self.choices, self.memory_mb)
         if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 

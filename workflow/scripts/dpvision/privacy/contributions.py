@@ -1,0 +1,133 @@
+"""What one use of a weight adds to every example's gradient: its norm, and the sum once all factors are known.
+
+A *weight* is what an operation takes beside the data: a parameter, or a tensor computed from parameters alone.
+A *contribution* belongs to one use of a weight in one physical batch:
+
+    squares         each example's squared norm, in the space of the parameters, in float64; never less than
+                    the norm of what `sums` adds up
+    sums(factors)   for each parameter, the sum over the examples of factor * gradient
+
+`Kept` holds each example's gradient. `Deferred` holds what gradients are made of and never makes them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SLACK = 16  # roundings by which a norm that is not taken from the gradient itself is enlarged
+
+
+class Weight:
+    """A parameter, as an operation sees it."""
+
+    def __init__(self, parameter: Tensor) -> None:
+        self.value, self.parameters = parameter.detach(), [parameter]
+        self.filters: list[Tensor | None] = []
+
+    def squares(self, rows: Tensor, dots: Sequence[Tensor]) -> Tensor:
+        """From the squared norms of each gradient's rows, and the rows' products with `filters` (none: their sums)."""
+        return rows.sum(1)
+
+    def pull(self, total: Tensor) -> list[Tensor]:
+        """A sum of gradients of the value, as sums of gradients of the parameters."""
+        return [total]
+
+    def pull_each(self, samples: Tensor) -> list[Tensor]:
+        """Every example's gradient of the value, as gradients of the parameters."""
+        return [samples]
+
+
+class Derived(Weight):
+    """Computed from parameters alone, in whatever way: its norms are taken from every example's gradient, pulled back."""
+
+    def __init__(self, value: Tensor, parameters: list[Tensor]) -> None:
+        self.graph, self.value, self.parameters, self.filters = value, value.detach(), parameters, []
+
+    def pull(self, total: Tensor) -> list[Tensor]:
+        return list(torch.autograd.grad(self.graph, self.parameters, total, retain_graph=True))
+
+    def pull_each(self, samples: Tensor) -> list[Tensor]:
+        return list(torch.autograd.grad(self.graph, self.parameters, samples, retain_graph=True, is_grads_batched=True))
+
+
+class Standardized(Derived):
+    """`dpvision.standardized`: gain * unit, unit = (w - mean) * scale, row by row. Its norms have a closed form.
+
+    A row's gradient h pulls back to gain * scale * (h - mean of h - unit <h, unit>) for w and to <h, unit> for the
+    gain. A unit has norm 1 and sum 0: both subtractions are projections, and squared norms subtract. Where a row's
+    variance is below the floor its scale is a constant, and the last subtraction is not there.
+    """
+
+    def __init__(self, value: Tensor, weight: Tensor, gain: Tensor, floor: float) -> None:
+        super().__init__(value, [weight, gain])
+        with torch.no_grad():
+            centred = weight - weight.mean(dim=tuple(range(1, weight.dim())), keepdim=True)
+            energy = centred.flatten(1).square().sum(1)
+            scale = energy.clamp(min=floor).rsqrt()
+            self.stretch = (gain * scale).double().square()
+            self.varies, self.size = energy > floor, weight[0].numel()
+            self.filters = [None, centred * scale.view(-1, *[1] * (weight.dim() - 1))]
+
+    def squares(self, rows: Tensor, dots: Sequence[Tensor]) -> Tensor:
+        sums, along = (dot.double().square() for dot in dots)
+        rounding = SLACK * torch.finfo(self.value.dtype).eps
+        inside = rows * (1 + rounding) - sums / self.size - along * self.varies
+        return (self.stretch * inside.clamp(min=0) + along).sum(1)
+
+
+@dataclass
+class Kept:
+    """Each example's gradient of the weight's value."""
+
+    weight: Weight
+    samples: Tensor
+    squares: Tensor
+
+    def sums(self, factors: Tensor) -> list[Tensor]:
+        return self.weight.pull(weighted(self.samples, factors))
+
+
+@dataclass
+class Deferred:
+    """Norms alone; `total` makes the sum of the value's gradients once the factors are known."""
+
+    weight: Weight
+    squares: Tensor
+    total: Callable[[Tensor], Tensor]
+
+    def sums(self, factors: Tensor) -> list[Tensor]:
+        return self.weight.pull(self.total(factors))
+
+
+Contribution = Kept | Deferred
+Ways = dict[str, Callable[[], Contribution]]  # by name, to the same contribution
+
+
+def keep(weight: Weight, samples: Tensor) -> Kept:
+    """Of every example's gradient as it is, in whatever precision it came, with its norm."""
+    samples = samples.to(weight.value.dtype)
+    inner = tuple(range(2, samples.dim()))
+    dots = [
+        samples.sum(inner) if f is None else torch.einsum("brn,rn->br", samples.flatten(2), f.flatten(1))
+        for f in weight.filters
+    ]
+    return Kept(weight, samples, weight.squares(row_squares(samples), dots))
+
+
+def row_squares(samples: Tensor) -> Tensor:
+    """Squared norms of each gradient's rows, then in float64: over a whole layer a sum in float32 comes out too small."""
+    if samples.dim() < 3:
+        return samples.view(len(samples), -1).double().square()
+    return torch.linalg.vector_norm(samples, dim=tuple(range(2, samples.dim()))).double().square()
+
+
+def weighted(samples: Tensor, factors: Tensor) -> Tensor:
+    """The sum over the examples of factor * sample, read in the order in which the samples lie in memory."""
+    order = samples.dim_order()
+    if order[0] != 0:
+        return torch.tensordot(factors, samples, 1)
+    lying = samples.permute(order)
+    total = torch.mv(lying.reshape(len(samples), -1).t(), factors).view(lying.shape[1:])
+    return total.permute([order.index(d) - 1 for d in range(1, samples.dim())])

@@ -1,0 +1,267 @@
+"""The clipped sum at nearly the price of the plain one.
+
+One forward and one backward pass under a tape (`tape.py`) leave, for every use of a weight, each example's squared
+norm and a way to the weighted sum (`contributions.py`). Squared norms add up over the weights, factors follow from
+norms, sums from factors: there is no second pass, and gradients are kept in memory only where that is quickest.
+
+How each layer does it (`convolution.py`), how images lie in memory, how many pass through the network at once: all
+this is decided by timing, once, on the first batch. `choices` says what was decided, and given again makes a run
+repeatable bit for bit. On a CPU every core works on examples of its own.
+
+First of all a few made-up examples are worked out by PyTorch's own gradient of one loss at a time, too: what the tape
+missed, or a network that mixes its examples, does not pass.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dpvision.memory import peak_mb
+from dpvision.privacy.clipping import Gradients, clip_factors, losses_of, trainable
+from dpvision.privacy.contributions import Contribution, Kept, Ways, Weight, keep
+from dpvision.privacy.rules import Refused
+from dpvision.privacy.tape import Tape
+
+log = logging.getLogger(__name__)
+
+Choices = dict[str, Any]
+
+FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
+SIZES = {"cpu": (8, 16, 32), "cuda": (64, 128, 256, 512, 1024, 2048)}  # images at once
+NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
+UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
+
+
+class Fast:
+    """`choices`, of an earlier one for the same network, are taken instead of timing; `memory_mb` limits what is tried."""
+
+    def __init__(self, network: nn.Module, clip: float, choices: Choices | None = None, memory_mb: float = math.inf) -> None:
+        self.network, self.clip, self.memory_mb = network, clip, memory_mb
+        self.parameters = trainable(network)
+        self.choices: Choices = choices or {}
+        self.checked = False
+        self.workers: list[Worker] = []
+
+    def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
+        if not len(labels):
+            return self._nothing(images)
+        if not self.checked:
+            self.check(images, labels)
+            self.checked = True
+        if not self.choices:
+            self.choices = self.timed(images, labels)
+            log.info("clipped gradients by %s", self.choices)
+        return self.run(images, labels, self.clip, self.choices)
+
+    def run(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
+        """In parts, shared out among the workers; the sums are added up in one order."""
+        count, views = len(labels), images.shape[1] if images.dim() == 5 else 1
+        flat = images.detach().flatten(0, -4).to(memory_format=FORMATS[choices["memory_format"]])
+        images = flat.unflatten(0, (count, views)) if images.dim() == 5 else flat
+        parts = math.ceil(count / max(1, choices["images"] // views))
+        parts = min(count, math.ceil(parts / choices["workers"]) * choices["workers"])
+        cut = list(zip(images.tensor_split(parts), labels.tensor_split(parts), strict=True))
+        while len(self.workers) < choices["workers"]:
+            self.workers.append(Worker(self.network, self.parameters))
+        shares = [
+            cut[i * parts // choices["workers"] : (i + 1) * parts // choices["workers"]] for i in range(choices["workers"])
+        ]
+        tasks = [partial(w.run, share, clip, choices) for w, share in zip(self.workers, shares, strict=False) if share]
+        return _added(
+            [task() for task in tasks] if choices["workers"] == 1 else list(_pool(len(shares)).map(_on_one_core, tasks))
+        )
+
+    def check(self, images: Tensor, labels: Tensor) -> None:
+        """Three made-up examples against PyTorch's own gradient of one loss at a time, of the network as it is."""
+        with torch.random.fork_rng(), torch.enable_grad():
+            torch.manual_seed(0)
+            images = torch.randn(3, *images.shape[1:]).to(images)
+            labels = labels[torch.arange(3, device=labels.device) % len(labels)]
+            state = torch.get_rng_state()  # the same coins for all passes, should the network toss any
+            worker = Worker(self.network, self.parameters)
+            found = worker.run([(images.clone(), labels)], torch.finfo(torch.float32).max, UNTIMED)
+            probes = []
+            for shift in (100, -100):  # of the others, which must not matter to the first
+                torch.set_rng_state(state)
+                probes.append(losses_of(self.network, torch.cat([images[:1], images[1:] + shift]), labels)[0])
+            torch.set_rng_state(state)
+            losses = losses_of(self.network, images.requires_grad_(), labels)
+        tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)
+        mixed = any((probe - losses[0]).abs() > least * losses[0].abs() for probe in probes)
+        each = []
+        for i, loss in enumerate(losses):
+            *own, of_images = torch.autograd.grad(loss, [*self.parameters, images], retain_graph=True, allow_unused=True)
+            mixed |= of_images is not None and any(bool(of_images[j].any()) for j in range(3) if j != i)
+            each.append(own)
+        if mixed:
+            raise Refused("the network mixes the examples of a batch: one's loss depends on another's image")
+        names = {id(p): name for name, p in self.network.named_parameters()}
+        sums = [sum((g.double() for g in of_p if g is not None), torch.zeros(())) for of_p in zip(*each, strict=True)]
+        norms = torch.stack([torch.stack([g.double().norm() for g in own if g is not None]).norm() for own in each])
+        for p, total, ours, first in zip(self.parameters, sums, found.sums, each[0], strict=True):
+            lost = first is not None and id(p) not in worker.used
+            if lost or (total - ours).norm() > tolerance * total.norm() + least * norms.sum():
+                raise Refused(f"{names[id(p)]}: {NOT_UNDERSTOOD}")
+        assert found.norms is not None
+        if ((norms - found.norms).abs() > (tolerance + least) * norms).any():
+            raise Refused(f"some weight: {NOT_UNDERSTOOD}")
+
+    def timed(self, images: Tensor, labels: Tensor) -> Choices:
+        """The quickest choices by time an image, found one after the other."""
+        cpu = images.device.type == "cpu"
+        first = {**UNTIMED, "workers": torch.get_num_threads() if cpu else 1, "memory_format": "channels last"}
+        first["mish"] = "pieces" if cpu else "torch"
+        views = images.shape[1] if images.dim() == 5 else 1
+        best, cost = first, math.inf
+        for size in SIZES[images.device.type]:
+            found, seconds, peak = self._try({**first, "images": size}, images, labels)
+            first["layers"] = found["layers"]  # timed once
+            if seconds < cost:
+                best, cost = found, seconds
+            if 2 * peak > self.memory_mb or size * first["workers"] >= len(labels) * views:
+                break  # the next size would not fit, or not be filled
+        for change in ({"memory_format": "contiguous", "layers": {}}, {"mish": "torch" if cpu else "pieces"}):
+            found, seconds, _ = self._try({**best, **change}, images, labels)
+            if seconds < cost:
+                best, cost = found, seconds
+        return best
+
+    def _try(self, choices: Choices, images: Tensor, labels: Tensor) -> tuple[Choices, float, float]:
+        """The choices with layers timed where they were not yet; their seconds an image, and their peak of memory."""
+        views = images.shape[1] if images.dim() == 5 else 1
+        count = min(len(labels), choices["workers"] * max(1, choices["images"] // views))
+        images, labels = images[:count], labels[:count]
+        if not choices["layers"]:
+            choices = {**choices, "layers": {}}
+            few, alone = math.ceil(count / choices["workers"]), {**choices, "workers": 1}
+            self.workers = [Worker(self.network, self.parameters, timing=True)]
+            task = partial(self.run, images[:few], labels[:few], self.clip, alone)
+            list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
+        self.workers = []
+        with peak_mb(images.device) as peak:
+            self.run(images, labels, self.clip, choices)
+        seconds = min(_seconds(lambda: self.run(images, labels, self.clip, choices)) for _ in range(2))
+        return choices, seconds / (count * views), peak[0]
+
+    def _nothing(self, images: Tensor) -> Gradients:
+        none = images.new_zeros(0)
+        return Gradients([torch.zeros_like(p) for p in self.parameters], none, none.double())
+
+
+class Worker:
+    """Clips part after part; keeps the memory that it borrowed."""
+
+    def __init__(self, network: nn.Module, parameters: list[nn.Parameter], timing: bool = False) -> None:
+        self.network, self.parameters, self.timing = network, parameters, timing
+        self.rooms: dict[tuple[str, int], Tensor] = {}
+        self.rough, self.used = False, set[int]()
+
+    def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
+        return _added([self.part(*part, clip, choices) for part in parts])
+
+    def part(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
+        self.layers, self.lent = choices["layers"], 0
+        quick = choices["mish"] == "pieces"
+        tape = Tape(self.network, len(labels), self.choose, self.room, quick)
+        with tape, torch.enable_grad():
+            losses = losses_of(self.network, tape.watch(images), labels)
+        losses.sum().backward()
+        self.rough, self.used = tape.rough, set(tape.uses)
+        contributions = list(_joined(tape))
+        losses = losses.detach()
+        norms = sum((c.squares for c in contributions), losses.new_zeros(len(losses), dtype=torch.float64)).sqrt()
+        finite = norms.isfinite()
+        if not finite.all():  # contributes nothing; times 0 it would still be NaN
+            rest = [self.part(images[finite], labels[finite], clip, choices)] if finite.any() else []
+            return Gradients(rest[0].sums if rest else [torch.zeros_like(p) for p in self.parameters], losses, norms)
+        factors = clip_factors(norms, clip, self.parameters[0].dtype)
+        sums = {id(p): torch.zeros_like(p) for p in self.parameters}
+        for contribution in contributions:
+            for p, total in zip(contribution.weight.parameters, contribution.sums(factors), strict=True):
+                sums[id(p)] = total
+        return Gradients(list(sums.values()), losses, norms)
+
+    def choose(self, key: str, ways: Ways) -> Contribution:
+        if key not in self.layers and self.timing:
+            self.layers[key] = quickest(ways)
+        name = self.layers.get(key, next(iter(ways)))
+        if name not in ways:
+            raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
+        return ways[name]()
+
+    def room(self, key: str, examples: int, weight: Tensor, x: Tensor) -> Tensor:
+        """Memory for one gradient of the weight an example, in the order of the images; lent until the next part."""
+        self.lent += 1
+        numbers = examples * weight.numel()
+        kept = self.rooms.get((key, self.lent))
+        if kept is None or kept.numel() < numbers:
+            kept = self.rooms[key, self.lent] = weight.new_empty(numbers)
+        o, i, *kernel = weight.shape
+        if x.is_contiguous(memory_format=torch.channels_last):
+            return kept[:numbers].view(examples, o, *kernel, i).movedim(-1, 2)
+        return kept[:numbers].view(examples, o, i, *kernel)
+
+
+def _joined(tape: Tape) -> Iterable[Contribution]:
+    """One contribution a weight that is used once; what several uses add to a parameter is added up for every example."""
+    samples: dict[int, tuple[Tensor, Tensor]] = {}
+    for contribution in tape.contributions:
+        if tape.alone(contribution.weight):
+            yield contribution
+            continue
+        assert isinstance(contribution, Kept)
+        for p, more in zip(contribution.weight.parameters, contribution.weight.pull_each(contribution.samples), strict=True):
+            samples[id(p)] = (p, samples[id(p)][1] + more if id(p) in samples else more)
+    for p, sample in samples.values():
+        yield keep(Weight(p), sample)
+
+
+def quickest(ways: Ways) -> str:
+    """By the time that norms and sums take; what is far behind after one try gets no other."""
+    best, name = math.inf, ""
+    for candidate, way in ways.items():
+
+        def whole(way: Callable[[], Contribution] = way) -> None:
+            found = way()
+            found.sums(torch.ones_like(found.squares, dtype=found.weight.value.dtype))
+
+        times = [_seconds(whole)]
+        while len(times) < 3 and times[0] < 3 * best:
+            times.append(_seconds(whole))
+        if min(times) < best:
+            best, name = min(times), candidate
+    return name
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begun
+
+
+def _added(parts: list[Gradients]) -> Gradients:
+    sums = parts[0].sums
+    for part in parts[1:]:
+        torch._foreach_add_(sums, part.sums)
+    norms = torch.cat([part.norms for part in parts if part.norms is not None])
+    return Gradients(sums, torch.cat([part.losses for part in parts]), norms)
+
+
+@lru_cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers)
+
+
+def _on_one_core(work: Callable[[], Any]) -> Any:
+    torch.get_num_threads()  # sets the thread up; only then does it keep what it is told
+    torch.set_num_threads(1)
+    return work()

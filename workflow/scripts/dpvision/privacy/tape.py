@@ -1,0 +1,133 @@
+"""A forward pass that notes where data meets weights; its backward pass asks each meeting for its contribution.
+
+Under a tape every operation of the network passes by `__torch_function__`. One that takes data and weights is carried
+out by its rule; without a rule, by vmap over the examples; what takes only data is PyTorch's own. Gradients of the
+data flow as ever. Gradients of weights are never summed over the examples: each use leaves its contribution on the
+tape, made of its input and its output gradient while both are at hand.
+
+What a network may not do is refused: mix the examples of a batch, write over an activation with a parameter in hand,
+turn the batch into another dimension.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from dpvision.privacy.contributions import Contribution, Derived, Standardized, Ways, Weight, keep
+from dpvision.privacy.mish import Mish, dense
+from dpvision.privacy.rules import ALWAYS, RULES, generic, refuse
+from dpvision.standardized import standardized
+
+
+class Tape(TorchFunctionMode):
+    def __init__(
+        self,
+        network: nn.Module,
+        examples: int,
+        choose: Callable[[str, Ways], Contribution],
+        room: Callable[..., Tensor],
+        quick_mish: bool,
+    ) -> None:
+        super().__init__()
+        self.examples, self.choose, self.room, self.quick_mish = examples, choose, room, quick_mish
+        self.names = {id(p): name for name, p in network.named_parameters()}
+        self.weights = {id(p): Weight(p) for p in network.parameters() if p.requires_grad}
+        self.derived: list[Tensor] = []  # held, so that nothing else comes to have its id
+        self.uses: Counter[int] = Counter()  # of each parameter
+        self.contributions: list[Contribution] = []
+        self.rough = False  # computed in less than the weights' precision
+        self.start = torch.zeros((), requires_grad=True)  # where the backward pass ends: data and weights need no gradient
+
+    def watch(self, images: Tensor) -> Tensor:
+        images.of_data = True  # type: ignore[attr-defined]
+        self.images = images[..., 0, 0, 0].numel()  # examples * views
+        return images
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        weights = [t for t in tensors if id(t) in self.weights]
+        of_data = any(getattr(t, "of_data", False) for t in tensors)
+        if of_data and (weights or func in ALWAYS):
+            out = RULES.get(func, generic)(self, func, *args, **kwargs)
+        elif func is F.mish and self.quick_mish and args and not kwargs.get("inplace") and dense(args[0]):
+            out = Mish.apply(args[0])
+        else:
+            out = func(*args, **kwargs)
+        for t in tree_leaves(out):
+            if isinstance(t, Tensor) and of_data:
+                t.of_data = True  # type: ignore[attr-defined]
+            elif isinstance(t, Tensor) and weights and t.requires_grad and id(t) not in self.weights:
+                self._derive(func, t, args, weights)
+        return out
+
+    def _derive(self, func: Any, value: Tensor, args: tuple, weights: list[Tensor]) -> None:
+        parameters = list(dict.fromkeys(p for w in weights for p in self.weights[id(w)].parameters))
+        if func is standardized and list(map(id, parameters)) == list(map(id, args[:2])):
+            self.weights[id(value)] = Standardized(value, *args)
+        else:
+            self.weights[id(value)] = Derived(value, parameters)
+        self.derived.append(value)
+
+    def use(self, tensor: Tensor) -> Weight:
+        """The weight that an operation takes, counted."""
+        weight = self.weights[id(tensor)]
+        self.uses.update(id(p) for p in weight.parameters)
+        return weight
+
+    def use_any(self, tensor: Tensor | None) -> Weight | None:
+        return self.use(tensor) if tensor is not None and id(tensor) in self.weights else None
+
+    def check(self, func: Any, weight: Tensor | None, data: Tensor) -> None:
+        if data.dim() == 0 or len(data) != self.images:
+            raise refuse(self, func, weight, f"the examples are not along the first dimension of its input {tuple(data.shape)}")
+
+    def name(self, weight: Weight) -> str:
+        return self.names[id(weight.parameters[0])]
+
+    def alone(self, weight: Weight) -> bool:
+        """Whether the gradients of this use are all of its parameters' gradients, and norms can be taken of them."""
+        return type(weight) is not Derived and all(self.uses[id(p)] == 1 for p in weight.parameters)
+
+    def add(self, weight: Weight | None, samples: Callable[[], Tensor]) -> None:
+        """Every example's gradient, made if it is asked for."""
+        if weight:
+            self.contributions.append(keep(weight, samples()))
+
+    def add_quickest(self, weight: Weight, ways: Ways) -> None:
+        if not self.alone(weight):
+            ways = {name: way for name, way in ways.items() if name != "gram"}
+        self.contributions.append(self.choose(self.name(weight), ways))
+
+    def lowered(self, t: Tensor) -> Tensor:
+        """In the precision that autocast asks for."""
+        if not torch.is_autocast_enabled(t.device.type):
+            return t
+        self.rough = True
+        return t.to(torch.get_autocast_dtype(t.device.type))
+
+    def apply(self, operation: Any, *data: Tensor) -> Tensor:
+        return _Operation.apply(self.start, operation, *data)
+
+
+class _Operation(torch.autograd.Function):
+    """Any rule's operation: `forward(*data)` gives its output and what `backward(g, kept, wanted)` wants to see again."""
+
+    @staticmethod
+    def forward(ctx: Any, start: Tensor, operation: Any, *data: Tensor) -> Tensor:
+        out, *kept = operation.forward(*data)
+        ctx.save_for_backward(*kept)
+        ctx.operation = operation
+        return out if out._base is None else out.clone()  # of a view, nothing may be written over
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        # detached: what contributions hold of them must not hold the graph, which holds the contributions
+        kept = tuple(t.detach() for t in ctx.saved_tensors)
+        return None, None, *ctx.operation.backward(g, kept, ctx.needs_input_grad[2:])
