@@ -1,6 +1,7 @@
 """The fast engine gives what one example at a time gives, however it goes about it, and refuses what it cannot know."""
 
 import copy
+import gc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -1033,3 +1034,13 @@ def test_a_planted_bug_is_noticed(owner, name, bug, check, monkeypatch):
     monkeypatch.setattr(owner, name, bug)
     with pytest.raises(AssertionError):
         check()
+
+
+def test_nothing_of_a_pass_stays_in_memory():
+    """What a contribution holds of the data must not hold the graph, and with it the contribution."""
+    network = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.Tanh(), nn.Conv2d(16, 16, 3, padding=1), nn.Flatten())
+    way = Fast(network.double(), CLIP, {**UNTIMED, "layers": {"0.weight": "gram", "2.weight": "gram"}})
+    for _ in range(3):
+        way(torch.randn(2, 16, 3, 4, dtype=torch.float64), torch.tensor([0, 1]))
+    gc.collect()
+    assert not [each for each in gc.get_objects() if type(each) is Tape]

@@ -57,6 +57,28 @@ def clip_factors(norms: Tensor, clip: float, dtype: torch.dtype) -> Tensor:
     return (clip / (norms * margin).clamp(min=clip)).to(dtype)
 
 
+class OneAtATime:
+    """By PyTorch's own gradient of one example's loss after the other: slow, and plain to see."""
+
+    def __init__(self, network: nn.Module, clip: float) -> None:
+        self.network, self.clip = network, clip
+        self.parameters = trainable(network)
+
+    def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
+        sums = [torch.zeros_like(p) for p in self.parameters]
+        losses, norms = [images.new_zeros(0)], [images.new_zeros(0, dtype=torch.float64)]
+        for example in range(len(labels)):
+            alone = slice(example, example + 1)
+            loss = losses_of(self.network, images[alone], labels[alone])
+            gradient = torch.autograd.grad(loss.sum(), self.parameters, allow_unused=True, materialize_grads=True)
+            norm = norms_of([g[None] for g in gradient])
+            if norm.isfinite():  # another contributes nothing
+                torch._foreach_add_(sums, torch._foreach_mul(gradient, clip_factors(norm, self.clip, sums[0].dtype)[0]))
+            losses.append(loss.detach())
+            norms.append(norm)
+        return Gradients(sums, torch.cat(losses), torch.cat(norms))
+
+
 class OpacusHooks:
     """Per-example gradients kept by Opacus' hooks on every layer, then scaled and summed."""
 
