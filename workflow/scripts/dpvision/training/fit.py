@@ -112,7 +112,7 @@ class Training:
         while self.made < self.planned:
             begun = time.perf_counter()
             seen = self.step()
-            if self.decided:
+            if self.decided and not self.made:  # the first step decides
                 self.decided.write(self.choices)
             if self.average:
                 self.average.update(self.made)
