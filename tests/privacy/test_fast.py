@@ -115,6 +115,24 @@ def gained(layer: StandardizedConv2d) -> StandardizedConv2d:
     return layer
 
 
+def tilted(layer: StandardizedConv2d) -> StandardizedConv2d:
+    """Gains of both signs and away from 0, biases less than those: what the filters make can be told from the output."""
+    with torch.no_grad():
+        layer.gain.copy_(torch.linspace(0.5, 2, len(layer.gain)))
+        layer.gain[::2] *= -1
+        if layer.bias is not None:
+            layer.bias.copy_(torch.linspace(0.4, -0.3, len(layer.gain)))
+    return layer
+
+
+def drowned(layer: StandardizedConv2d) -> StandardizedConv2d:
+    """Biases so large that the output says little of what the filters made."""
+    with torch.no_grad():
+        layer.bias.copy_(torch.linspace(1e5, 1e6, len(layer.bias)))
+        layer.gain.mul_(1e-2)
+    return layer
+
+
 # --- convolutions: every way, geometry, order in memory, number of views and cut ---
 
 
@@ -146,9 +164,17 @@ SMALL: dict[str, Callable[[], nn.Module]] = {  # on maps of 3 x 4, where the gra
     "reflected": lambda: conv(16, 16, padding=1, padding_mode="reflect"),
     "standardised": lambda: gained(StandardizedConv2d(16, 16, 3, padding=1)),
     "standardised, stride": lambda: gained(StandardizedConv2d(16, 16, 3, stride=2, padding=1, bias=False)),
+    "standardised, tilted": lambda: tilted(StandardizedConv2d(16, 16, 3, padding=1)),
+    "standardised, tilted, stride": lambda: tilted(StandardizedConv2d(16, 16, 3, stride=2, padding=1)),
+    "standardised, tilted, without a bias": lambda: tilted(StandardizedConv2d(16, 16, 3, bias=False)),
+    "standardised, drowned": lambda: drowned(StandardizedConv2d(16, 16, 3, padding=1)),
 }
 CASES = [pytest.param(make, (4, 6, 5), way, id=f"{name}-{way}") for name, make in GEOMETRIES.items() for way in WAYS[:3]]
 CASES += [pytest.param(make, (16, 3, 4), way, id=f"small, {name}-{way}") for name, make in SMALL.items() for way in WAYS]
+CASES += [
+    pytest.param(lambda groups=groups: tilted(StandardizedConv2d(16, 16, 3, groups=groups)), (16, 3, 4), "one", id=f"{groups}")
+    for groups in (2, 16)
+]
 
 
 @pytest.mark.parametrize(("make", "shape", "way"), CASES)
@@ -930,6 +956,13 @@ def test_a_shared_weights_norm_is_not_taken_alone():
         Fast(network, CLIP, UNTIMED | {"layers": {"conv.weight": "gram"}})(*examples_of(4, SMALL_SHAPE))
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("inplace", [nn.ReLU(inplace=True), nn.Mish(inplace=True)])
+def test_what_is_written_over_a_standardised_output_is_not_taken_for_it(way, inplace):
+    network = net(tilted(StandardizedConv2d(16, 16, 3, padding=1)), inplace, shape=SMALL_SHAPE)
+    agrees(network, *examples_of(4, SMALL_SHAPE), layers={"0.weight": way})
+
+
 # --- the properties notice what could go wrong ---
 
 
@@ -940,8 +973,19 @@ def property_of(views: int | None, way: str, first: Callable[..., nn.Module] = n
     agrees(network, images, labels, layers={"0.weight": way, "2.weight": way})
 
 
-def halved(self: Weight, rows: Tensor, dots: Any) -> Tensor:
+def halved(self: Weight, rows: Tensor, *_: Any) -> Tensor:
     return rows.sum(1) / 2
+
+
+def without_its_version(self: Convolution, *args: Any, original: Callable = Convolution._output) -> Any:
+    if self.made:
+        self.made = (self.made[0], self.made[0]._version, self.made[2])
+    return original(self, *args)
+
+
+def without_its_bias(self: Convolution, *args: Any, original: Callable = Convolution._output) -> Any:
+    y, gain, offset = original(self, *args)
+    return y, gain, torch.zeros_like(offset)
 
 
 def forgotten(self: Tape, weight: Any, ways: Any, original: Callable = Tape.add_quickest) -> None:
@@ -1003,6 +1047,20 @@ BUGS: list[tuple[str, Any, str, Any, Callable[[], None]]] = [
         "squares",
         Weight.squares,
         lambda: property_of(None, "gram", StandardizedConv2d),
+    ),
+    (
+        "an output that was written over",
+        Convolution,
+        "_output",
+        without_its_version,
+        lambda: test_what_is_written_over_a_standardised_output_is_not_taken_for_it("gram", nn.Mish(inplace=True)),
+    ),
+    (
+        "a bias taken for what the filters made",
+        Convolution,
+        "_output",
+        without_its_bias,
+        lambda: test_every_way_agrees_with_one_example_at_a_time(SMALL["standardised, tilted"], SMALL_SHAPE, "one"),
     ),
     ("factors left out", Convolution, "gram", ones, lambda: property_of(None, "gram")),
     ("factors of neighbours", Convolution, "gram", mixed, lambda: property_of(3, "gram")),

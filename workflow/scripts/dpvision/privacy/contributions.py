@@ -24,10 +24,13 @@ class Weight:
 
     def __init__(self, parameter: Tensor) -> None:
         self.value, self.parameters = parameter.detach(), [parameter]
-        self.filters: list[Tensor | None] = []
+        self.unit: Tensor | None = None
 
-    def squares(self, rows: Tensor, dots: Sequence[Tensor]) -> Tensor:
-        """From the squared norms of each gradient's rows, and the rows' products with `filters` (none: their sums)."""
+    def squares(self, rows: Tensor, dots: Sequence[Tensor], doubts: Sequence[Tensor] = ()) -> Tensor:
+        """From the squared norms of each gradient's rows and, where there is a unit, their sums and products with it.
+
+        `doubts`: how far rounding may have moved these, where that is more than it moves the gradients themselves.
+        """
         return rows.sum(1)
 
     def pull(self, total: Tensor) -> list[Tensor]:
@@ -43,7 +46,7 @@ class Derived(Weight):
     """Computed from parameters alone, in whatever way: its norms are taken from every example's gradient, pulled back."""
 
     def __init__(self, value: Tensor, parameters: list[Tensor]) -> None:
-        self.graph, self.value, self.parameters, self.filters = value, value.detach(), parameters, []
+        self.graph, self.value, self.parameters, self.unit = value, value.detach(), parameters, None
 
     def pull(self, total: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad(self.graph, self.parameters, total, retain_graph=True))
@@ -66,15 +69,17 @@ class Standardized(Derived):
             centred = weight - weight.mean(dim=tuple(range(1, weight.dim())), keepdim=True)
             energy = centred.flatten(1).square().sum(1)
             scale = energy.clamp(min=floor).rsqrt()
-            self.stretch = (gain * scale).double().square()
+            self.gain, self.stretch = gain.detach(), (gain * scale).double().square()
             self.varies, self.size = energy > floor, weight[0].numel()
-            self.filters = [None, centred * scale.view(-1, *[1] * (weight.dim() - 1))]
+            self.unit = centred * scale.view(-1, *[1] * (weight.dim() - 1))
 
-    def squares(self, rows: Tensor, dots: Sequence[Tensor]) -> Tensor:
-        sums, along = (dot.double().square() for dot in dots)
-        rounding = SLACK * torch.finfo(self.value.dtype).eps
-        inside = rows * (1 + rounding) - sums / self.size - along * self.varies
-        return (self.stretch * inside.clamp(min=0) + along).sum(1)
+    def squares(self, rows: Tensor, dots: Sequence[Tensor], doubts: Sequence[Tensor] = ()) -> Tensor:
+        sums, along = (dot.double().abs() for dot in dots)
+        of_sums, of_along = (doubt.double() for doubt in doubts or (torch.zeros_like(sums),) * 2)
+        inside = rows * (1 + SLACK * torch.finfo(self.value.dtype).eps)
+        inside -= (sums - of_sums).clamp(min=0).square() / self.size
+        inside -= (along - of_along).clamp(min=0).square() * self.varies
+        return (self.stretch * inside.clamp(min=0) + (along + of_along).square()).sum(1)
 
 
 @dataclass
@@ -108,11 +113,10 @@ Ways = dict[str, Callable[[], Contribution]]  # by name, to the same contributio
 def keep(weight: Weight, samples: Tensor) -> Kept:
     """Of every example's gradient as it is, in whatever precision it came, with its norm."""
     samples = samples.to(weight.value.dtype)
-    inner = tuple(range(2, samples.dim()))
-    dots = [
-        samples.sum(inner) if f is None else torch.einsum("brn,rn->br", samples.flatten(2), f.flatten(1))
-        for f in weight.filters
-    ]
+    dots = []
+    if weight.unit is not None:
+        rows = samples.flatten(2)
+        dots = [rows.sum(2), torch.einsum("brn,rn->br", rows, weight.unit.flatten(1))]
     return Kept(weight, samples, weight.squares(row_squares(samples), dots))
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, unfold
 
-from dpvision.privacy.contributions import SLACK, Deferred, Kept, Ways, Weight, keep
+from dpvision.privacy.contributions import SLACK, Deferred, Kept, Standardized, Ways, Weight, keep
 
 Pair = tuple[int, int]
 
@@ -32,6 +32,7 @@ class Convolution:
     padding: Pair
     dilation: Pair
     groups: int
+    made: tuple[Tensor, int, Tensor | None] | None = None  # its output, the version of that, and the bias in it
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return torch.conv2d(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
@@ -45,7 +46,7 @@ class Convolution:
 
     def _backward(self, g: Tensor, x: Tensor, weight: Tensor, groups: int, wanted: list[bool]) -> tuple[Tensor, ...]:
         geometry = [list(self.stride), list(self.padding), list(self.dilation), False, [0, 0], groups]
-        return torch.ops.aten.convolution_backward(g, x, weight, None, *geometry, wanted)
+        return torch.ops.aten.convolution_backward.default(g, x, weight, None, *geometry, wanted)
 
     def ways(self, x: Tensor, g: Tensor, examples: int, room: Callable[..., Tensor]) -> Ways:
         """Those that fit; `room` lends memory for the gradients that are kept."""
@@ -59,20 +60,26 @@ class Convolution:
             ways["gram"] = lambda: self.gram(x, g, examples)
         return ways
 
+    def note(self, y: Tensor, bias: Tensor | None) -> None:
+        """What the weight and the bias made of the input, for `dots`."""
+        if isinstance(self.weight, Standardized) and y.dtype == self.weight.value.dtype:
+            self.made = (y.detach(), y._version, bias)
+
     def one(self, x: Tensor, g: Tensor, kept: Tensor) -> Kept:
         """Each is normed while the processor still holds it."""
         views = len(x) // len(kept)
-        weight = self.weight.value.to(x.dtype)
-        filters = [f if f is None else torch.empty_like(kept[0]).copy_(f) for f in self.weight.filters]  # lying alike
-        rows, dots = [], [[] for _ in filters]  # type: tuple[list[Tensor], list[list[Tensor]]]
-        for example, sample in enumerate(kept.unbind()):
-            images = slice(example * views, (example + 1) * views)
-            sample.copy_(self.of_weight(g[images], x[images], weight))
+        small = 2 * views * g[0, 0].numel() < self.weight.value[0].numel()  # the maps, beside the gradients
+        weight = torch.empty_like(kept[0], dtype=x.dtype).copy_(self.weight.value)  # lying as the library wants it
+        unit = None if self.weight.unit is None or small else torch.empty_like(kept[0]).copy_(self.weight.unit)
+        rows, sums, along = [], [], []
+        for image, outputs, sample in zip(x.split(views), g.split(views), kept.unbind(), strict=True):
+            sample.copy_(self.of_weight(outputs, image, weight))
             rows.append(torch.linalg.vector_norm(sample, dim=(1, 2, 3)))
-            for dot, f in zip(dots, filters, strict=True):
-                dot.append((sample if f is None else sample * f).sum((1, 2, 3)))
-        squares = self.weight.squares(torch.stack(rows).double().square(), [torch.stack(dot) for dot in dots])
-        return Kept(self.weight, kept, squares)
+            if unit is not None:
+                sums.append(sample.sum((1, 2, 3)))
+                along.append((sample * unit).sum((1, 2, 3)))
+        dots = ([torch.stack(sums), torch.stack(along)],) if sums else self.dots(x, g, len(kept))
+        return Kept(self.weight, kept, self.weight.squares(torch.stack(rows).double().square(), *dots))
 
     def grouped(self, x: Tensor, g: Tensor, examples: int) -> Tensor:
         weight, views = self.weight.value, len(x) // examples
@@ -120,10 +127,39 @@ class Convolution:
             scaled = g * factors.repeat_interleave(len(g) // examples).view(-1, 1, 1, 1)
             return self.of_weight(scaled, x, self.weight.value)
 
-        dots = [self._dot(f, x, g, examples) for f in self.weight.filters]
-        return Deferred(self.weight, self.weight.squares(rows.clamp(min=0), dots), total)
+        return Deferred(self.weight, self.weight.squares(rows.clamp(min=0), *self.dots(x, g, examples)), total)
 
-    def _dot(self, f: Tensor | None, x: Tensor, g: Tensor, examples: int) -> Tensor:
-        """Each gradient's rows times a filter's: the output gradient times what the filter makes of the input."""
-        made = self.forward(x, torch.ones_like(self.weight.value[:1]) if f is None else f)
-        return (g * made).sum((2, 3)).view(examples, -1, g.shape[1]).sum(1)
+    def dots(self, x: Tensor, g: Tensor, examples: int) -> tuple[list[Tensor], list[Tensor]]:
+        """The sums of each gradient's rows and their products with the unit's, without the gradients, and their doubts.
+
+        A product is the output gradient's with what a filter makes of the input; what the unit makes is the output, the
+        bias taken off, over the gain. A doubt is a share of the largest possible value: by Cauchy-Schwarz, the output
+        gradient's norm times that of all patches together, in which no pixel lies more often than the kernel has corners.
+        """
+        if not isinstance(self.weight, Standardized):
+            return [], []
+        weight, unit = self.weight.value, self.weight.unit
+        assert unit is not None
+        x, g = x.to(unit.dtype), g.to(unit.dtype)
+
+        def over(t: Tensor) -> Tensor:
+            """[images, channels] summed over views."""
+            return t.view(examples, -1, t.shape[1]).sum(1)
+
+        boxes = self.forward(x.unflatten(1, (self.groups, -1)).sum(2), x.new_ones(self.groups, 1, *weight.shape[2:]))
+        sums = over(torch.einsum("igohw,ighw->igo", g.unflatten(1, (self.groups, -1)), boxes).flatten(1))
+        lengths = over(torch.linalg.vector_norm(x, dim=(1, 2, 3)).square().unsqueeze(1) * weight[0, 0].numel()).sqrt()
+        doubt = SLACK * torch.finfo(unit.dtype).eps * over(torch.linalg.vector_norm(g, dim=(2, 3)).square()).sqrt()
+        y, gain, offset = self._output(x, unit, self.weight.gain)
+        along = over((g * y).sum((2, 3)) / gain - offset * g.sum((2, 3)))
+        reach = lengths + offset.abs() * (g[:, 0].numel() / examples) ** 0.5
+        return [sums, along], [doubt * lengths * weight[0].numel() ** 0.5, doubt * reach]
+
+    def _output(self, x: Tensor, unit: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """y, gain and offset: what the unit makes of `x` is y / gain - offset."""
+        if self.made and self.made[0]._version == self.made[1]:  # nothing was written over it
+            y, _, bias = self.made
+            bias = torch.zeros_like(gain) if bias is None else bias.detach()
+            if gain.all() and (bias.abs() <= gain.abs()).all():
+                return y, gain, bias / gain
+        return self.forward(x, unit), torch.ones_like(gain), torch.zeros_like(gain)

@@ -42,7 +42,9 @@ class Convolve:
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         x, weight = self.tape.lowered(lying(x)), self.tape.lowered(self.convolution.weight.value)
         bias = self.bias.value if self.bias else self.constant
-        return self.convolution.forward(x, weight, None if bias is None else self.tape.lowered(bias)), x, weight
+        y = self.convolution.forward(x, weight, None if bias is None else self.tape.lowered(bias))
+        self.convolution.note(y, bias)
+        return y, x, weight
 
     def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
         (x, weight), tape = kept, self.tape
@@ -50,6 +52,7 @@ class Convolve:
         key = tape.name(self.convolution.weight)
         ways = self.convolution.ways(x, g, tape.examples, lambda *like: tape.room(key, *like))
         tape.add_quickest(self.convolution.weight, ways)
+        self.convolution.made = None  # nothing holds the output longer than the input
         tape.add(self.bias, lambda: per_example(g, tape.examples, self.convolution.weight.value.dtype))
         return (self.convolution.of_input(g, x, weight) if wanted[0] else None,)
 
@@ -112,7 +115,7 @@ class Linear:
         rows = (g * torch.bmm(both, g)).sum(1).double()
         lengths = both.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt().unsqueeze(2)
         rows = rows + SLACK * torch.finfo(x.dtype).eps * (lengths * g.abs()).sum(1).double().square()
-        made = [x.sum(2, keepdim=True) if f is None else F.linear(x, f) for f in self.weight.filters]
+        made = [] if self.weight.unit is None else [x.sum(2, keepdim=True), F.linear(x, self.weight.unit)]
         squares = self.weight.squares(rows.clamp(min=0), [(g * m).sum(1) for m in made])
         return Deferred(self.weight, squares, lambda factors: (g * factors.view(-1, 1, 1)).flatten(0, 1).t() @ x.flatten(0, 1))
 
