@@ -158,7 +158,7 @@ SPOILT = [
         "train: {threads: 4",
         "train: {thread: 4",
         'resources.train.thread = 4: unknown key. Did you mean "threads"? '
-        "Allowed here: threads, mem_mb, runtime, gpu, physical_batch",
+        "Allowed here: threads, mem_mb, runtime, speed, gpu, physical_batch",
     ),
     Spoilt(
         "a mistyped stage",

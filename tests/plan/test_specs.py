@@ -59,7 +59,7 @@ def test_comments_and_spaces_change_nothing(configuration):
         (PAPER, "title: Best of the repetitions", "title: The best"),
         ("scales/paper.yaml", "title: as published", "title: all of it"),
         ("scales/paper.yaml", "workers: 4", "workers: 40"),
-        ("scales/paper.yaml", "train: {threads: 4, mem_mb: 16000", "train: {threads: 8, physical_batch: 64, mem_mb: 8000"),
+        ("scales/paper.yaml", "train: {threads: 4, mem_mb: 6000", "train: {threads: 8, physical_batch: 64, mem_mb: 8000"),
         ("config.yaml", "folders: {}", "folders: {cifar10: somewhere}"),
     ],
 )

@@ -24,7 +24,7 @@ rule curvature:
         "../../envs/dpvision.yaml"
     threads: PLAN.resources.curvature.threads
     resources:
-        **PLAN.asks("curvature"),
+        **PLAN.asks("curvature", PLAN.cost_of_hessian),
     params:
         spec=lambda wildcards: PLAN.hessians[wildcards.analysis],
         data=lambda wildcards, output: PLAN.data_of(PLAN.runs[PLAN.hessians[wildcards.analysis]["run"]]),
@@ -52,7 +52,7 @@ rule activations:
         "../../envs/dpvision.yaml"
     threads: PLAN.resources.activations.threads
     resources:
-        **PLAN.asks("activations"),
+        **PLAN.asks("activations", PLAN.cost_of_activations),
     params:
         spec=lambda wildcards: PLAN.activations[wildcards.analysis],
         data=lambda wildcards, output: PLAN.data_of(PLAN.runs[PLAN.activations[wildcards.analysis]["run"]]),

@@ -21,7 +21,7 @@ rule search_worker:
         "../../envs/dpvision.yaml"
     threads: PLAN.resources.search.threads
     resources:
-        **PLAN.asks("search"),
+        **PLAN.asks("search", PLAN.cost_of_worker),
     params:
         spec=lambda wildcards: PLAN.studies[wildcards.study],
         data=lambda wildcards, output: PLAN.data_of(PLAN.studies[wildcards.study]["run"]),

@@ -27,7 +27,7 @@ rule train:
         "../../envs/dpvision.yaml"
     threads: PLAN.resources.train.threads
     resources:
-        **PLAN.asks("train"),
+        **PLAN.asks("train", PLAN.cost_of_run),
     params:
         spec=lambda wildcards: PLAN.runs[wildcards.run],
         # where things lie says nothing about the run: functions of output are not tracked

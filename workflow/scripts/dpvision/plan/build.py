@@ -1,13 +1,15 @@
 """From the configuration to what is to be done: specs by name, and the files that each target asks for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.errors import UserError
-from dpvision.plan import checks, specs
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Name, Network, Paper, Published, Scale, Stages
+from dpvision.plan import checks, cost, specs
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Name, Network, Paper, Published, Resources, Scale, Stages
+from dpvision.plan.cost import Cost
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
 from dpvision.plan.specs import Spec
 
@@ -116,12 +118,37 @@ class Plan:
             "search": lambda: {"trials": [f"{self.results}/studies/{study}/trials.csv" for study in spec["studies"]]},
         }[spec["kind"]]()
 
-    def asks(self, stage: str) -> dict[str, int]:
-        """A stage's resources as Snakemake takes them; threads are its own directive."""
-        asked: dict[str, int] = getattr(self.resources, stage).model_dump(exclude={"threads"})
-        if not asked["gpu"]:
-            del asked["gpu"]  # gpu=0 would still be a request on some clusters
+    def asks(self, stage: str, cost_of: Callable[[Any], Cost] | None = None) -> dict[str, Any]:
+        """A stage's resources as Snakemake takes them: of the job's own cost where that is known, more at every attempt."""
+        limits: Resources = getattr(self.resources, stage)
+        cores = 0 if limits.gpu else limits.threads
+
+        def runtime(wildcards: Any, attempt: int) -> int:
+            if cost_of is None:
+                return limits.runtime * attempt
+            return min(limits.runtime, cost_of(wildcards).minutes(limits.speed) * attempt)
+
+        def mem_mb(wildcards: Any, attempt: int) -> int:
+            return (limits.mem_mb + (cost_of(wildcards).megabytes(cores) if cost_of else 0)) * attempt
+
+        asked = {"physical_batch": limits.physical_batch, "runtime": runtime, "mem_mb": mem_mb}
+        if limits.gpu:  # gpu=0 would still be a request on some clusters
+            asked["gpu"] = lambda wildcards: limits.gpu * (cost_of(wildcards).devices if cost_of else 1)
         return asked
+
+    def cost_of_run(self, wildcards: Any) -> Cost:
+        return cost.training(self.runs[wildcards.run], self.resources.train.physical_batch)
+
+    def cost_of_worker(self, wildcards: Any) -> Cost:
+        return cost.search_worker(self.studies[wildcards.study], self.resources.search.physical_batch, self.workers)
+
+    def cost_of_hessian(self, wildcards: Any) -> Cost:
+        spec = self.hessians[wildcards.analysis]
+        return cost.curvature(spec, self.runs[spec["run"]], self.resources.curvature.physical_batch)
+
+    def cost_of_activations(self, wildcards: Any) -> Cost:
+        spec = self.activations[wildcards.analysis]
+        return cost.activations(spec, self.runs[spec["run"]])
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:

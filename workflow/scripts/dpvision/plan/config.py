@@ -405,11 +405,13 @@ class Resources(Strict):
     threads: Positive = 1
     """Cores."""
     mem_mb: Positive = 2000
-    """Memory in megabytes."""
+    """Memory in megabytes; where it is known what network and data take, before these. A retry asks for more."""
     runtime: Positive = 10
-    """Minutes."""
+    """Minutes; where it is known how much there is to compute, at most. What a job does not finish, a retry goes on with."""
+    speed: Annotated[float, Field(gt=0)] = 5.0e9
+    """Multiply-adds a second that a job surely reaches; its minutes are counted with it."""
     gpu: Annotated[int, Field(ge=0)] = 0
-    """Graphics cards."""
+    """Graphics cards, for each process of a job."""
     physical_batch: Positive = 256
     """Examples that pass through the network at once, each with all its views; the result does not depend on it."""
 

@@ -1,0 +1,117 @@
+"""What a job asks for follows from its spec, and the plan's counts are those of the real networks."""
+
+from typing import Any, get_args
+
+import pytest
+import torch
+
+from dpvision.models import build
+from dpvision.models.catalogue import MODELS
+from dpvision.models.count import multiply_adds, parameter_count
+from dpvision.plan import config, cost
+
+SHAPES = [([3, 32, 32], 10), ([1, 16, 16], 10), ([3, 64, 64], 200), ([3, 160, 160], 10), ([2, 33, 47], 7)]
+
+
+def run_of(model: dict, shape: list[int] = SHAPES[0][0], classes: int = 10, **recipe: Any) -> dict:
+    """50,000 examples, of which 45,000 train; one epoch in batches of 1,000."""
+    data = {"shape": shape, "classes": classes, "train": 50_000, "test": 10_000, "validation": 5_000}
+    return {"data": data, "model": model, "recipe": {"batch": 1000, "epochs": 1, "augmentation": None, **recipe}}
+
+
+@pytest.mark.parametrize(("shape", "classes"), SHAPES)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_counts_are_those_of_the_network(name, shape, classes):
+    if name.startswith("wrn28") and shape[1] == 160:
+        shape = [3, 96, 96]  # the same in less time
+    model = MODELS[name].model_dump()
+    with torch.device("meta"):
+        network = build(model, classes, shape[0])
+    counted = cost.Network(run_of(model, shape, classes))
+    assert counted.multiply_adds == multiply_adds(network, shape)
+    assert 0.95 * parameter_count(network) < counted.parameters <= parameter_count(network)  # norms and biases are left out
+
+
+def test_every_family_of_the_configuration_has_a_cost():
+    union = get_args(get_args(config.Model)[0])
+    assert {family.model_fields["family"].annotation.__args__[0] for family in union} == set(cost.FAMILIES)
+
+
+def test_work_is_passes_times_multiply_adds():
+    model = MODELS["resnet9"].model_dump()
+    passes = 45 * 1000 * 3 + 5_000 + 10_000
+    assert cost.training(run_of(model), 256).work == passes * 284_895_232
+    views = {"views": 4}
+    assert cost.training(run_of(model, augmentation=views), 256).work == (4 * 45 * 1000 * 3 + 15_000) * 284_895_232
+
+
+def test_a_search_worker_has_its_share_of_the_trials():
+    run = run_of(MODELS["resnet9"].model_dump())
+    study = {"run": run, "trials": 7}
+    alone, third = (cost.search_worker(study, 256, workers) for workers in (1, 3))
+    assert (alone.work, third.work) == (7 * cost.training(run, 256).work, 3 * cost.training(run, 256).work)
+
+
+def test_a_hessian_keeps_a_vector_a_step_of_lanczos():
+    run = run_of(MODELS["resnet9"].model_dump())
+    few, many = (
+        cost.curvature({"examples": 8, "iterations": 10, "lanczos_steps": steps}, run, 64).megabytes(0) for steps in (10, 1010)
+    )
+    assert 1000 * 2_447_946 * 4 / 1e6 * 0.98 < many - few < 1000 * 2_447_946 * 4 / 1e6
+
+
+# --- what jobs ask for ---
+
+
+def asked(planned: Any, stage: str, cost_of: Any = None, attempt: int = 1) -> dict[str, int]:
+    found = planned.asks(stage, cost_of)
+    calls = {"runtime": {"attempt": attempt}, "mem_mb": {"attempt": attempt}, "gpu": {}}
+    return {key: value(None, **calls[key]) if callable(value) else value for key, value in found.items()}
+
+
+def a_cost(minutes: float, gigabytes: float = 1, **more: Any) -> Any:
+    return lambda wildcards: cost.Cost((60 * minutes - cost.START) * 1e12, 0, int(gigabytes * 1e9), **more)
+
+
+def test_a_retry_asks_for_more_up_to_the_limit(configuration):
+    planned = configuration.plan()
+    assert [asked(planned, "train", a_cost(400), attempt)["runtime"] for attempt in (1, 2, 4)] == [400, 800, 1440]
+    assert [asked(planned, "train", a_cost(400, 2), attempt)["mem_mb"] for attempt in (1, 2)] == [8000, 16000]
+    assert [asked(planned, "prepare", None, attempt)["runtime"] for attempt in (1, 2)] == [30, 60]
+
+
+def test_only_what_computes_asks_for_a_gpu(configuration):
+    planned = configuration.plan()
+    assert {stage for stage in config.Stages.model_fields if "gpu" in planned.asks(stage)} == {
+        "search",
+        "train",
+        "curvature",
+        "activations",
+    }
+    assert not any("gpu" in configuration.plan(scale="demo").asks(stage) for stage in config.Stages.model_fields)
+
+
+def test_a_gpu_for_every_device_of_the_run(configuration):
+    assert asked(configuration.plan(), "train", a_cost(9, devices=4))["gpu"] == 4
+
+
+def test_cores_need_memory_where_they_do_the_work_of_a_gpu(configuration):
+    on_gpus = asked(configuration.plan(), "train", a_cost(9, memory_a_core=10**9))["mem_mb"]
+    planned = configuration.change("scales/demo.yaml", "  train: {", "  train: {threads: 3, ").plan(scale="demo")
+    assert on_gpus == 6000 + 1000
+    assert asked(planned, "train", a_cost(9, memory_a_core=10**9))["mem_mb"] == 2000 + 1000 + 3000
+
+
+def test_the_largest_run_asks_for_more_than_the_smallest(configuration):
+    planned = configuration.plan()
+    small = run_of(MODELS["resnet9"].model_dump())
+    large = run_of(MODELS["wrn28-10"].model_dump(), batch=15_000, epochs=100, augmentation={"views": 16})
+    one, other = (asked(planned, "train", lambda wildcards, run=run: cost.training(run, 256)) for run in (small, large))
+    assert one["runtime"] < 10 < other["runtime"] == 1440
+    assert one["mem_mb"] < other["mem_mb"] < 16_000
+
+
+def test_every_run_of_the_papers_has_a_cost(configuration):
+    planned = configuration.plan()
+    for run in planned.runs.values():
+        assert 0 < cost.training(run, 256).minutes(1e12) < 24 * 60
