@@ -1,6 +1,7 @@
 # make demo    set up, run the whole pipeline on data that comes with it, and say what it made
 # make test    set up, run the tests
 # make bench   measure what a private step costs: BENCH=quick in three minutes, else twenty
+# make bench-plan   measure what the plan costs, up to 10,000 runs, in two minutes
 # make lint    formats and linters (make format puts right what can be put right)
 # make lock    resolve the dependencies anew, with hashes
 # make schema  write the JSON schemas of the configuration
@@ -10,7 +11,7 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo test bench lint format lock schema
+.PHONY: setup demo test bench bench-plan lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -24,6 +25,9 @@ test: setup
 
 bench: setup
 	@$(BIN)/python benchmarks/dp_step.py $(BENCH)
+
+bench-plan: setup
+	@$(BIN)/python benchmarks/plan.py
 
 lint: setup
 	@$(BIN)/ruff check .
