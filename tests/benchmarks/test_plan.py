@@ -2,8 +2,9 @@
 
 import json
 
-import plan as benchmark
 import pytest
+
+import plan as benchmark
 
 
 def test_a_run_writes_both_files(tmp_path, monkeypatch, capsys):
