@@ -42,6 +42,7 @@ RUN: dict[str, Any] = {
         "clip": 1.5,
         "augmentation": None,
         "averaging": None,
+        "simulate": None,
         "precision": "float32",
     },
     "budget": {"epsilon": 7.42, "delta": 1e-4, "accountant": "rdp"},

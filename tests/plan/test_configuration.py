@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +22,10 @@ PAPER = "papers/scalenorm.yaml"
 PUBLISHED = "published/scalenorm.yaml"
 AS_PUBLISHED = "scales/paper.yaml"
 DEMO = "scales/demo.yaml"
+SIMULATE = "scales/simulate.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
-RECIPE = "optimizer, schedule, batch, epochs, clip, augmentation, averaging, precision"
+RECIPE = "optimizer, schedule, batch, epochs, clip, augmentation, averaging, simulate, precision"
 OF_A_PAPER = "title, seeds, models, recipes, searches, cells, hessian, activations, artifacts"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -233,7 +235,7 @@ SPOILT = [
         CONFIG,
         "scale: paper",
         "scale: deom",
-        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, paper',
+        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, paper, simulate',
     ),
     Spoilt(
         "a paper that does not exist",
@@ -451,6 +453,20 @@ SPOILT = [
         f"delta: {1 / 1257!r}",
         f"papers.scalenorm.cells.cifar10.delta = {1 / 1257!r}: must be below 1/N = 0.000796: "
         "digits trains on N = 1257 examples, 1437 less 180 held out",
+    ),
+    Spoilt(
+        "a simulation that cuts the batch in parts of an example",
+        PAPER,
+        "clip: 1.5",
+        "clip: 1.5\n    simulate: 7",
+        "recipes.resnet9.simulate = 7: must divide the batch, 1024",
+    ),
+    Spoilt(
+        "a simulation without a budget",
+        SIMULATE,
+        "    recipes:",
+        "    cells: {cifar10: {epsilons: [null, 2.89, 7.42, 9.88]}}\n    recipes:",
+        "papers.scalenorm.recipes.resnet9.simulate = 8: cifar10 trains without a budget, too: there is no noise to simulate",
     ),
     Spoilt(
         "a batch larger than the data set",
@@ -725,10 +741,17 @@ SPOILT = [
 @pytest.mark.parametrize("spoilt", SPOILT, ids=str)
 def test_one_line_names_file_key_value_and_what_is_allowed(spoilt, configuration):
     configuration.change(spoilt.file, spoilt.old, spoilt.new)
-    settings = {"scale": "demo"} if spoilt.file == DEMO else {}
+    settings = {"scale": Path(spoilt.file).stem} if spoilt.file in (DEMO, SIMULATE) else {}
     file = SHOWN.get(spoilt.file, f"config/{spoilt.file}")
     between = ", " if spoilt.says.startswith("line ") else ": "
     assert configuration.complaints(**settings) == [f"{file}{between}{spoilt.says}"]
+
+
+def test_a_scale_leaves_out_an_artifact_by_null(configuration):
+    assert "table4" in configuration.plan(scale="simulate").artifacts
+    configuration.change(SIMULATE, "groups: null", "groups: null\n      table4: null")
+    planned = configuration.plan(scale="simulate")
+    assert "groups" not in planned.artifacts and "table4" not in planned.artifacts and "table1" in planned.artifacts
 
 
 def test_all_errors_of_a_file_are_listed_one_a_line(configuration):
@@ -976,7 +999,7 @@ def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     done = project.run("snakemake", "-n", "--config", "scale=deom")
     said = done.stdout + done.stderr
     assert done.returncode != 0
-    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, paper' in said
+    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, paper, simulate' in said
     assert "Traceback" not in said
     assert "Building DAG" not in said
 

@@ -16,7 +16,11 @@ SHAPES = [([3, 32, 32], 10), ([1, 16, 16], 10), ([3, 64, 64], 200), ([3, 160, 16
 def run_of(model: dict, shape: list[int] = SHAPES[0][0], classes: int = 10, **recipe: Any) -> dict:
     """50,000 examples, of which 45,000 train; one epoch in batches of 1,000."""
     data = {"shape": shape, "classes": classes, "train": 50_000, "test": 10_000, "validation": 5_000}
-    return {"data": data, "model": model, "recipe": {"batch": 1000, "epochs": 1, "augmentation": None, **recipe}}
+    return {
+        "data": data,
+        "model": model,
+        "recipe": {"batch": 1000, "epochs": 1, "augmentation": None, "simulate": None, **recipe},
+    }
 
 
 @pytest.mark.parametrize(("shape", "classes"), SHAPES)

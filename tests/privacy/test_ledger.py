@@ -3,7 +3,7 @@
 import pytest
 
 from dpvision.privacy.accounting import Mechanism, prv_epsilon, selection_epsilon
-from dpvision.privacy.ledger import ledger, no_ledger
+from dpvision.privacy.ledger import ledger, no_ledger, simulated_ledger
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
 RUN = Mechanism(0.02, 1.7, 1000)
@@ -54,3 +54,13 @@ def test_an_epsilon_that_an_accountant_cannot_compute_is_left_out():
 
 def test_a_run_without_a_budget_claims_nothing():
     assert no_ledger() == {"private": False, "epsilon": None}
+
+
+def test_a_simulation_says_that_it_is_not_private_what_it_stands_for_and_what_it_did():
+    found = simulated_ledger(RUN, 1000, 1.5, BUDGET, 45_000, 8)
+    assert (found["private"], found["epsilon"]) == (False, None)
+    assert found["meaning"].startswith("simulated, not private")
+    true = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [])
+    assert found["simulated"] == {"divisor": 8} | {key: true[key] for key in found["simulated"] if key != "divisor"}
+    assert found["done"]["epsilon"]["rdp"] == Mechanism(RUN.q / 8, RUN.sigma / 8, RUN.steps).epsilon(1e-5)
+    assert found["done"]["epsilon"]["rdp"] > 10 * true["epsilon"]["rdp"]

@@ -103,6 +103,18 @@ def test_a_table_of_another_scale_than_the_papers_says_so(table):
     assert "Scale demo, not the paper's" in table(scale="demo")[1]
 
 
+def test_a_table_of_simulations_says_so_in_its_caption_and_in_every_cell(table):
+    rows, markdown, _ = table(scale="simulate", cells=[CELLS[0] | {"simulated": 8}, CELLS[1]])
+    assert "Simulated, not private: batch and noise divided by 8, steps kept." in markdown
+    assert [row["simulated"] for row in rows[:2]] == ["8.0", ""]
+    assert "| 7.42, simulated |" in markdown
+
+
+def test_a_table_of_real_trainings_speaks_of_no_simulation(table):
+    rows, markdown, _ = table()
+    assert "imulated" not in markdown and "simulated" not in rows[0]
+
+
 @pytest.mark.parametrize(
     ("value", "decimals", "text"),
     [

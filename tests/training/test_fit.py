@@ -50,6 +50,22 @@ def test_the_history_says_what_was_spent_by_the_end_of_each_epoch(trained):
     assert [row["epsilon"] for row in trained.history] == expected
 
 
+def test_a_simulation_divides_sample_and_noise_and_keeps_steps_and_noise_a_coordinate(trained, training):
+    simulated = training({"recipe.simulate": 4})
+    assert (simulated.planned, simulated.ends, simulated.sigma) == (trained.planned, trained.ends, trained.sigma)
+    ours, theirs = simulated.step, trained.step
+    assert (ours.sampler.q, ours.expected_batch) == (trained.q / 4, 25)
+    assert ours.sigma * ours.clip / ours.expected_batch == pytest.approx(theirs.sigma * theirs.clip / theirs.expected_batch)
+
+
+def test_a_simulation_spends_nothing_in_its_own_name(training, advance):
+    simulated = training({"recipe.simulate": 4})
+    advance(simulated, 10)
+    (row,) = simulated.history
+    assert row["epsilon"] is None
+    assert row["simulated_epsilon"] == Mechanism(0.1, simulated.sigma, 10).epsilon(1e-4)
+
+
 # --- the history ---
 
 

@@ -227,9 +227,8 @@ class _Builder:
                     name = specs.run_name(spec)
                     self.plan.runs[name] = spec
                     seeds[str(seed)] = name
-                cells.append(
-                    {"dataset": here.dataset, "model": model_name, "epsilon": epsilon, "delta": here.delta, "runs": seeds}
-                )
+                cell = {"dataset": here.dataset, "model": model_name, "epsilon": epsilon, "delta": here.delta, "runs": seeds}
+                cells.append(cell | ({"simulated": recipe.simulate} if recipe.simulate else {}))
         return cells
 
     def _study(self, paper: Paper, data: Spec, dataset: Dataset, model: Network, cells: Cells) -> str | None:

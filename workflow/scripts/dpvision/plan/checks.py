@@ -160,6 +160,12 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
     for part, kinds, at_most in (("hessian", {"hessian", "spectrum"}, count), ("activations", {"activations"}, dataset.test)):
         if shown & kinds and (examples := getattr(paper, part).examples) > at_most:
             yield complaint(documents, (part, "examples"), f"must be at most {at_most}, all that {cells.dataset} has", examples)
+    if cells.recipe in paper.recipes and (divisor := paper.recipes[cells.recipe].simulate):
+        at, batch = ("recipes", cells.recipe, "simulate"), paper.recipes[cells.recipe].batch
+        if batch % divisor:
+            yield complaint(documents, at, f"must divide the batch, {batch}", divisor)
+        if None in cells.epsilons:
+            yield complaint(documents, at, f"{group} trains without a budget, too: there is no noise to simulate", divisor)
     if private and cells.delta >= 1 / count:
         yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
 

@@ -7,9 +7,9 @@ writes it. Defaults are the papers' values; what a paper does not say is decided
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 PATTERNS = {  # what a message says instead of the pattern
     r"^[a-z][a-z0-9_]*$": "a name of small letters, digits and underscores that begins with a letter",
@@ -297,6 +297,9 @@ class Recipe(Strict):
     """Views of each example; null: the image as it is."""
     averaging: Averaging | None = None
     """A moving average of the parameters; null: none."""
+    simulate: Annotated[int, Field(gt=1)] | None = None
+    """k: samples and noise are those of the recipe divided by k, its steps are kept. Every step has the same noise for its
+    signal, at 1/k of the cost; the accuracy predicts that of the training that is simulated. Not private."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Of the network's layers, in training and evaluation; parameters, norms, sums and noise are float32 in any case."""
 
@@ -393,7 +396,14 @@ class Paper(Strict):
     activations: Activations = Activations()
     """Of artifacts of the kind activations."""
     artifacts: Annotated[dict[Name, Artifact], Field(min_length=1)]
-    """Tables and figures, by the names of their files, which are targets as well."""
+    """Tables and figures, by the names of their files, which are targets as well; null, in a scale: left out there."""
+
+    @field_validator("artifacts", mode="before")
+    @classmethod
+    def _left_out(cls, artifacts: Any) -> Any:
+        if not isinstance(artifacts, dict):
+            return artifacts
+        return {name: artifact for name, artifact in artifacts.items() if artifact is not None}
 
 
 # --- config/scales/*.yaml ---

@@ -103,7 +103,8 @@ def training(run: Spec, physical_batch: int) -> Cost:
     network, recipe, data = Network(run), run["recipe"], run["data"]
     steps, epochs = specs.step_count(run), len(specs.epoch_ends(run))
     views = recipe["augmentation"]["views"] if recipe["augmentation"] else 1
-    images = steps * recipe["batch"] * views * FORWARD_AND_BACKWARD + epochs * (data["validation"] + data["test"])
+    images = steps * recipe["batch"] // specs.simulated(run) * views * FORWARD_AND_BACKWARD
+    images += epochs * (data["validation"] + data["test"])
     memory = 8 * network.parameters * NUMBER  # weights, sums, averages and the optimiser's state
     memory += network.examples + physical_batch * views * (network.pixels + 3 * network.largest) * NUMBER
     # every image's activations and, at most, every example's gradient

@@ -35,6 +35,9 @@ def _closed(schema: Any) -> Any:
 def _lay_over_papers(scale: dict, paper: dict) -> None:
     """What a scale lays over a paper has the paper's keys, none of them required."""
     part = _optional(paper)
+    artifacts = part["properties"]["artifacts"]["patternProperties"]
+    for name, artifact in artifacts.items():
+        artifacts[name] = {"anyOf": [artifact, {"type": "null"}]}  # left out
     scale["$defs"] |= part.pop("$defs") | {"PaperPart": part}
     papers = scale["properties"]["papers"]
     papers["patternProperties"] = {names: {"$ref": "#/$defs/PaperPart"} for names in papers["patternProperties"]}

@@ -120,6 +120,11 @@ def sampling_rate(run: Spec) -> float:
     return run["recipe"]["batch"] / training_count(run)
 
 
+def simulated(run: Spec) -> int:
+    """k of a simulation, which divides batch and noise; 1: the training itself."""
+    return run["recipe"]["simulate"] or 1
+
+
 def step_count(run: Spec) -> int:
     """floor(epochs * N / batch), in whole numbers."""
     return run["recipe"]["epochs"] * training_count(run) // run["recipe"]["batch"]

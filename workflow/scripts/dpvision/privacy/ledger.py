@@ -9,6 +9,10 @@ REPEATABLE = (
     "the noise comes from a generator that the run's spec and seed start, so that the run can be repeated: "
     "a research result, not a release under differential privacy"
 )
+SIMULATION = (
+    "batch and noise are those of the training that is simulated divided by k, its steps are kept, so that every step has "
+    "the same noise for its signal (Sander et al. 2023); the guarantee is that of what was done, which is next to none"
+)
 NOT_ACCOUNTED = [
     "validation examples: their loss steers the learning rate and their accuracy picks the best epoch, both without noise",
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
@@ -35,6 +39,25 @@ def ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count:
         "steps": {"planned": planned, "made": mechanism.steps},
         "searches": [_search(mechanism, delta, search) for search in searches],
         "not_accounted": NOT_ACCOUNTED + ["the choice made by the search: see searches"] * bool(searches),
+        "repeatable": REPEATABLE,
+    }
+
+
+def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int) -> dict:
+    """The ledger of a simulation: what the training that it stands for would spend, and what this one did."""
+    simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
+    kept = ("epsilon", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
+    done = Mechanism(mechanism.q / divisor, mechanism.sigma / divisor, mechanism.steps)
+    return {
+        "private": False,
+        "epsilon": None,
+        "meaning": "simulated, not private: " + SIMULATION,
+        "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept}},
+        "done": {
+            "sampling_rate": done.q,
+            "noise_multiplier": done.sigma,
+            "epsilon": {"rdp": done.epsilon(budget["delta"])},
+        },
         "repeatable": REPEATABLE,
     }
 

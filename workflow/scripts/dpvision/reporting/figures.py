@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from dpvision.curvature.spectrum import density
 from dpvision.files import read_json, replacing
 from dpvision.plan.specs import Spec
+from dpvision.reporting.words import simulation
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
 ARMS: list[dict[str, Any]] = [{"color": "#1f4e8c", "linestyle": "-"}, {"color": "#e07b00", "linestyle": "--"}]
@@ -45,7 +46,8 @@ def write_figure(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]
         frame.to_csv(beside, index=False)
     with plt.style.context(STYLE):
         figure = draw(frame, labels)
-        scale = "" if spec["scale"] == "paper" else f"  (scale {spec['scale']})"
+        how = simulation(spec)
+        scale = "" if spec["scale"] == "paper" else f"  (scale {spec['scale']}{': ' + how if how else ''})"
         figure.suptitle(f"{labels['title']}{scale}", fontsize=10)
         figure.supxlabel(NOTES[spec["kind"]], fontsize=7)
         for kind in ("svg", "pdf", "png"):
@@ -62,7 +64,7 @@ def cells_of(spec: Spec, files: list[str], names: dict[str, str]) -> pd.DataFram
     frames = []
     for cell in spec["cells"]:
         for seed, run in cell["runs"].items():
-            frame = pd.read_csv(by_folder[names[run]]).drop(columns="epsilon", errors="ignore")  # the spent one, of a history
+            frame = pd.read_csv(by_folder[names[run]]).drop(columns="epsilon", errors="ignore")  # the spent one
             about = {"dataset": cell["dataset"], "model": cell["model"], "epsilon": cell["epsilon"], "seed": int(seed)}
             frames.append(pd.DataFrame([about] * len(frame)).join(frame))
     return pd.concat(frames, ignore_index=True)

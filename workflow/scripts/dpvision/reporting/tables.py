@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
+from dpvision.reporting.words import simulation
 
 Values = dict[str, float | None]  # by seed
 
@@ -53,7 +54,8 @@ def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]]
         frame.to_csv(beside, index=False)
     shown = shown_frame(frame, labels, decimals={"accuracy": 2, "hessian": None}[spec["kind"]])
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
-    caption = f"{labels['title']}. {labels['paper']}.{scale}"
+    how = simulation(spec)
+    caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
     note = NOTES[spec["kind"]]
     write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
     write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
@@ -96,7 +98,7 @@ def _row(spec: Spec, cell: dict, metric: str, values: Values, published: str | N
     printed = [row["value"] for row in spec["published"] if _key(row) == key]
     theirs = printed[0] if printed else None
     return {
-        **{name: cell[name] for name in ("dataset", "model", "epsilon", "delta")},
+        **{name: cell[name] for name in ("dataset", "model", "epsilon", "delta", "simulated") if name in cell},
         "metric": metric,
         "statistic": spec["statistic"],
         "n": len(there),
@@ -155,6 +157,8 @@ def shown_frame(frame: pd.DataFrame, labels: dict[str, str], decimals: int | Non
     for name, form in formats.items():
         if name in shown:
             shown[name] = [form(value) for value in frame[name]]
+    if "simulated" in frame:
+        shown["epsilon"] += frame["simulated"].map(lambda k: "" if pd.isna(k) else ", simulated")
     shown["ours"] = shown["ours"].where(frame["state"] == "run", frame["state"])
     return shown.rename(columns=columns)
 

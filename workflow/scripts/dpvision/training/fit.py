@@ -49,6 +49,7 @@ class Training:
         self.ends = specs.epoch_ends(spec)
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
+        self.divisor = specs.simulated(spec)
         self.sigma = None
         if budget:
             self.sigma = calibrate(budget["epsilon"], budget["delta"], self.q, self.planned)
@@ -71,16 +72,16 @@ class Training:
         augmented = stream(seed, f"views of {digest(spec)}", device)
         self.views = Views(**recipe["augmentation"], generator=augmented) if recipe["augmentation"] else None
         self.decided = Decided(decided, spec, device) if decided and self.sigma else None
-        sampler = PoissonSampler(self.count, self.q, self.sampling)
+        sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
         self.step = Step(
             in_precision(self.network, recipe["precision"]),
             self.optimizer,
             self.train,
             sampler,
-            expected_batch=recipe["batch"],
+            expected_batch=recipe["batch"] // self.divisor,
             physical_batch=physical_batch,
             clip=recipe["clip"],
-            sigma=self.sigma,
+            sigma=None if self.sigma is None else self.sigma / self.divisor,
             noise=self.noise,
             views=self.views,
             choices=self.decided.read() if self.decided else None,
@@ -95,7 +96,7 @@ class Training:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """What has been spent so far, as the accountant sees it."""
+        """What has been spent so far, as the accountant sees it; in a simulation, what would have been."""
         return None if self.sigma is None else Mechanism(self.q, self.sigma, self.made)
 
     @property
@@ -136,9 +137,11 @@ class Training:
             "epoch": len(self.history) + 1,
             "step": self.made,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "epsilon": self.epsilon,
+            "epsilon": None if self.divisor > 1 else self.epsilon,
             "train_loss": losses.mean().item() if len(losses) else None,
         }
+        if self.divisor > 1:
+            row["simulated_epsilon"] = self.epsilon
         row |= _clipping(norms, self.spec["recipe"]["clip"])
         for name, examples in (("validation", self.validation), ("test", self.test)):
             row |= {f"{name}_{key}": value for key, value in self.evaluate(examples).items()}

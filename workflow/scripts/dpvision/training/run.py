@@ -12,7 +12,7 @@ from dpvision.errors import UserError
 from dpvision.files import digest, read_json
 from dpvision.logs import Progress
 from dpvision.plan import specs
-from dpvision.privacy.ledger import ledger, no_ledger
+from dpvision.privacy.ledger import ledger, no_ledger, simulated_ledger
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
@@ -74,6 +74,8 @@ def spent(training: Training, found: dict[str, dict]) -> dict[str, Any]:
     if training.mechanism is None:
         return no_ledger()
     recipe, budget = training.spec["recipe"], training.spec["budget"]
+    if training.divisor > 1:
+        return simulated_ledger(training.mechanism, training.planned, recipe["clip"], budget, training.count, training.divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
     return ledger(training.mechanism, training.planned, recipe["clip"], budget, training.count, searches)
 
@@ -108,13 +110,19 @@ def _told_to_leave() -> Iterator[list[str]]:
 
 def _line(training: Training) -> str:
     last = training.history[-1] if training.history else None
-    level = "" if training.epsilon is None else f"ε {training.epsilon:.2f}  "
+    level = "" if training.epsilon is None else f"{_epsilon(training)} {training.epsilon:.2f}  "
     return level + (f"validation {last['validation_top1']:.1%}  test {last['test_top1']:.1%}" if last else "")
+
+
+def _epsilon(training: Training) -> str:
+    return "simulated ε" if training.divisor > 1 else "ε"
 
 
 def _epoch_line(training: Training) -> str:
     row = training.history[-1]
-    private = "" if row["epsilon"] is None else f"  ε {row['epsilon']:.3f}  clipped {row['clipped'] or 0:.0%}"
+    private = ""
+    if training.epsilon is not None:
+        private = f"  {_epsilon(training)} {training.epsilon:.3f}  clipped {row['clipped'] or 0:.0%}"
     return (
         f"epoch {row['epoch']}/{len(training.ends)}  step {row['step']}  lr {row['learning_rate']:.3g}"
         f"  validation loss {row['validation_loss']:.4f} top-1 {row['validation_top1']:.2%}"
