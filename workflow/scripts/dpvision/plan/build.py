@@ -156,6 +156,12 @@ def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
     return _Builder(config, root).plan
 
 
+def left_out(documents: list[Document]) -> list[str]:
+    """Artifacts that the scale, the last document, leaves out by null."""
+    artifacts = documents[-1].content.get("artifacts") or {}
+    return [name for name, artifact in artifacts.items() if artifact is None]
+
+
 class _Builder:
     def __init__(self, config: dict[str, Any], root: Path) -> None:
         self.root = root
@@ -186,21 +192,21 @@ class _Builder:
             documents.append(overlay)
         paper: Paper = self._paper(documents)
         refuse(checks.of_paper(paper, self.datasets, self.taken, documents))
-        published = self._published(name, paper)
+        published = self._published(name, [*paper.artifacts, *left_out(documents)])
         cells = {group: self._cells(paper, here) for group, here in paper.cells.items()}
         self.plan.papers[name] = list(paper.artifacts)
         for key, artifact in paper.artifacts.items():
             self._add_artifact(key, paper, artifact, cells, [row for row in published if row.artifact == key])
         self.taken |= dict.fromkeys(paper.artifacts, f"an artifact of {name}")
 
-    def _published(self, name: str, paper: Paper) -> list[Published]:
+    def _published(self, name: str, artifacts: list[str]) -> list[Published]:
         """The paper's own numbers; a paper without such a file has none."""
         file = f"config/published/{name}.yaml"
         if not (self.root / file).exists():
             return []
         document = read_yaml(self.root, file)
         rows: list[Published] = validated(list[Published], [document])
-        refuse(checks.of_published(rows, paper, [document]))
+        refuse(checks.of_published(rows, artifacts, [document]))
         return rows
 
     def _paper(self, documents: list[Document]) -> Paper:

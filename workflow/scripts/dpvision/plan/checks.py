@@ -190,11 +190,11 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, documents: Documen
         yield complaint(documents, (*where, "cells"), only, artifact.cells)
 
 
-def of_published(rows: list[Published], paper: Paper, documents: Documents) -> Iterator[str]:
+def of_published(rows: list[Published], artifacts: list[str], documents: Documents) -> Iterator[str]:
     first: dict[tuple, int] = {}
     for i, row in enumerate(rows):
-        if row.artifact not in paper.artifacts:
-            yield unknown(documents, (i, "artifact"), "artifact", row.artifact, list(paper.artifacts), row.artifact)
+        if row.artifact not in artifacts:
+            yield unknown(documents, (i, "artifact"), "artifact", row.artifact, artifacts, row.artifact)
         key = (row.artifact, row.dataset, row.model, row.epsilon, row.metric)
         if first.setdefault(key, i) != i:
             yield complaint(documents, (i,), f"the same as entry {first[key] + 1}: {', '.join(map(str, key))}; keep one")
