@@ -60,9 +60,10 @@ def conda_environment(group: str, names: list[str], locked: list[Package]) -> st
 # an environment anew when this text changes, not when a file does that it names.
 """
     if torch:
-        header += (
-            "# No hashes: pip takes them for all or for none, and which build of torch is right is a matter of the machine.\n"
-        )
+        header += """\
+# No hashes: pip takes them for all or for none, and which build of torch is right is a matter of the machine. PyPI's for
+# Linux brings CUDA; another index for pip gives others (docs/environments.md).
+"""
     pip = [[package.requirement, *([] if torch else package.hashes)] for package in needed(names, locked)]
     pip += [[pin] for pin in torch]
     lines = [f"name: dpvision-{group}", "channels: [conda-forge, nodefaults]", "dependencies:"]
