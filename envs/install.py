@@ -27,9 +27,9 @@ def stop(message):
 
 
 def torch_pins():
-    """The lines of pyproject.toml that pin torch and torchvision."""
+    """How pyproject.toml pins torch and torchvision, in several places."""
     with open(os.path.join(ROOT, "pyproject.toml")) as file:
-        return re.findall(r'"(torch(?:vision)?==[^"]+)"', file.read())
+        return sorted(set(re.findall(r'"(torch(?:vision)?==[^"]+)"', file.read())))
 
 
 def digest():

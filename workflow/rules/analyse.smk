@@ -21,7 +21,7 @@ rule curvature:
     benchmark:
         f"{LOGS}/curvature/{{analysis}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/train.yaml"
     threads: PLAN.resources.curvature.threads
     resources:
         **PLAN.asks("curvature", PLAN.cost_of_hessian),
@@ -49,7 +49,7 @@ rule activations:
     benchmark:
         f"{LOGS}/activations/{{analysis}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/train.yaml"
     threads: PLAN.resources.activations.threads
     resources:
         **PLAN.asks("activations", PLAN.cost_of_activations),

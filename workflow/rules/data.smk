@@ -14,7 +14,7 @@ rule download:
     benchmark:
         f"{plan.DATA}/logs/download/{{dataset}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/data.yaml"
     threads: PLAN.resources.download.threads
     resources:
         **PLAN.asks("download"),
@@ -42,7 +42,7 @@ rule prepare:
     benchmark:
         f"{plan.DATA}/logs/prepare/{{data}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/data.yaml"
     threads: PLAN.resources.prepare.threads
     resources:
         **PLAN.asks("prepare"),

@@ -21,7 +21,7 @@ rule table:
     wildcard_constraints:
         artifact=PLAN.named("tables"),
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/report.yaml"
     threads: PLAN.resources.report.threads
     resources:
         **PLAN.asks("report"),
@@ -50,7 +50,7 @@ rule figure:
     wildcard_constraints:
         artifact=PLAN.named("figures"),
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/report.yaml"
     threads: PLAN.resources.report.threads
     resources:
         **PLAN.asks("report"),

@@ -18,7 +18,7 @@ rule search_worker:
     benchmark:
         f"{LOGS}/search_worker/{{study}}/{{worker}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/train.yaml"
     threads: PLAN.resources.search.threads
     resources:
         **PLAN.asks("search", PLAN.cost_of_worker),
@@ -43,7 +43,7 @@ rule search:
     benchmark:
         f"{LOGS}/search/{{study}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/train.yaml"
     threads: 1
     resources:
         **PLAN.asks("report"),

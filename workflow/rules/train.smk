@@ -24,7 +24,7 @@ rule train:
     benchmark:
         f"{LOGS}/train/{{run}}.jsonl"
     conda:
-        "../../envs/dpvision.yaml"
+        "../../envs/train.yaml"
     threads: PLAN.resources.train.threads
     resources:
         **PLAN.asks("train", PLAN.cost_of_run),
