@@ -16,9 +16,11 @@ Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1). Wha
 it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
+import shutil
 import sys
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -29,6 +31,14 @@ from dpvision.errors import UserError
 
 
 configfile: "config/config.yaml"
+
+
+# A profile may say that conda makes the rules' environments; where there is none, snakemake's own serves: of one lock.
+if not shutil.which("conda"):
+    settings = workflow.deployment_settings
+    if DeploymentMethod.CONDA in settings.deployment_method:
+        settings.deployment_method = settings.deployment_method - {DeploymentMethod.CONDA}
+        print("there is no conda here: jobs use the environment that snakemake runs in", file=sys.stderr)
 
 
 try:
