@@ -19,6 +19,7 @@ from dpvision.privacy.accounting import Mechanism, calibrate
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
+from dpvision.training.devices import ALONE, Devices
 from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
 from dpvision.training.precision import in_precision
@@ -43,9 +44,10 @@ class Training:
         device: torch.device,
         decided: Path | None = None,
         memory_mb: float = math.inf,
+        devices: Devices = ALONE,
     ) -> None:
         recipe, budget, seed = spec["recipe"], spec["budget"], spec["seed"]
-        self.spec, self.physical_batch, self.device = spec, physical_batch, device
+        self.spec, self.physical_batch, self.device, self.devices = spec, physical_batch, device, devices
         self.ends = specs.epoch_ends(spec)
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
@@ -66,11 +68,12 @@ class Training:
         self.optimizer = _optimizer(recipe["optimizer"], self.network)
         self.schedule = _schedule(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
-        self.sampling = stream(seed, f"sampling of {digest(spec)}")
-        self.noise = stream(seed, f"noise of {digest(spec)}", device)
-        augmented = stream(seed, f"views of {digest(spec)}", device)
+        name = digest(specs.on_one_device(spec))
+        self.sampling = stream(seed, f"sampling of {name}")
+        self.noise = stream(seed, f"noise of {name}", device)
+        augmented = stream(seed, f"views of {name}", device)
         self.views = Views(**recipe["augmentation"], generator=augmented) if recipe["augmentation"] else None
-        self.decided = Decided(decided, spec, device) if decided and self.sigma else None
+        self.decided = Decided(decided, spec, device) if decided and self.sigma and devices.first else None
         sampler = PoissonSampler(self.count, self.q, self.sampling)
         self.step = Step(
             in_precision(self.network, recipe["precision"]),
@@ -85,6 +88,7 @@ class Training:
             views=self.views,
             choices=self.decided.read() if self.decided else None,
             memory_mb=memory_mb,
+            devices=devices,
         )
         self.made = 0
         self.history: list[dict[str, Any]] = []
@@ -109,6 +113,8 @@ class Training:
 
     def run(self, after_step: Tick = lambda _: None, after_epoch: Tick = lambda _: None) -> None:
         """On from wherever it is to the last step."""
+        if self.devices.count > 1:
+            self.step.decide()
         while self.made < self.planned:
             begun = time.perf_counter()
             seen = self.step()
@@ -155,7 +161,7 @@ class Training:
     def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
         """Of the live network, or of another with its layers; in the precision in which it is trained."""
         network = in_precision(self.network if network is None else network, self.spec["recipe"]["precision"])
-        return evaluate(network, examples, self.physical_batch)
+        return evaluate(network, examples, self.physical_batch, self.devices)
 
     def state(self) -> dict[str, Any]:
         """All that the steps to come depend on, and all that was seen so far."""

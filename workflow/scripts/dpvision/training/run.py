@@ -15,11 +15,15 @@ from dpvision.plan import specs
 from dpvision.privacy.ledger import ledger, no_ledger
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
+from dpvision.training.devices import Devices, together
 from dpvision.training.fit import Training
-from dpvision.training.machine import device
-from dpvision.training.record import write_record
+from dpvision.training.record import metrics, write_record
 
 log = logging.getLogger(__name__)
+
+
+class ToldToLeave(UserError):
+    """By a signal, with the state kept."""
 
 
 def train(
@@ -33,12 +37,31 @@ def train(
     memory_mb: float,
 ) -> None:
     """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names."""
+    work = (spec, data, studies, record, checkpoint, decided, physical_batch, memory_mb)
+    with Checkpoint(checkpoint).owned(), together(specs.device_count(spec), work) as devices:
+        take_part(devices, *work)
+
+
+def take_part(
+    devices: Devices,
+    spec: specs.Spec,
+    data: Path,
+    studies: list[Path],
+    record: Path,
+    checkpoint: Path,
+    decided: Path,
+    physical_batch: int,
+    memory_mb: float,
+) -> None:
+    """As one of the processes of a run, of which the first keeps the state and leaves the record."""
     origin = Origin("dpvision.training.run")
     found = {best["study"]: best for best in map(read_json, studies)}
     spec = with_findings(spec, found)
     place = Checkpoint(checkpoint)
-    with place.owned(), _told_to_leave() as told:
-        training = Training(spec, load(data, data_part(spec)), physical_batch, device(), decided, memory_mb)
+    with _told_to_leave() as told:
+        device = devices.device()
+        memory_mb /= devices.count if device.type == "cpu" else 1
+        training = Training(spec, load(data, data_part(spec)), physical_batch, device, decided, memory_mb, devices)
         sessions = _resume(training, place)
 
         def so_far() -> list[dict[str, Any]]:
@@ -46,16 +69,23 @@ def train(
 
         def after_step(training: Training) -> None:
             progress.step(training.made, lambda: _line(training))
-            if told or place.due():
-                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
-            if told:
-                raise UserError(
-                    f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
+            leave, save = devices.largest(told[0] if told else 0, devices.first and place.due())
+            if leave or save:
+                devices.compare(training.network)
+                if devices.first:
+                    place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
+            if leave:
+                raise ToldToLeave(
+                    f"told to leave ({signal.Signals(leave).name}) at step {training.made} of {training.planned}: the state is kept in "
                     f"{place.file}, the same command goes on from there"
                 )
 
         with closing(Progress(record.name, training.planned)) as progress:
             training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
+        devices.compare(training.network)
+        if not devices.first:
+            metrics(training)  # with the first, for the record
+            return
         write_record(
             record, training, spent(training, found), origin.provenance(spec, sessions=so_far(), clipping=training.choices)
         )
@@ -93,12 +123,10 @@ def _session(origin: Origin, training: Training) -> dict[str, Any]:
 
 
 @contextmanager
-def _told_to_leave() -> Iterator[list[str]]:
+def _told_to_leave() -> Iterator[list[int]]:
     """Filled by SIGTERM and SIGINT, which here ask for a checkpoint and an end, at the next step."""
-    told: list[str] = []
-    before = {
-        s: signal.signal(s, lambda number, _: told.append(signal.Signals(number).name)) for s in (signal.SIGTERM, signal.SIGINT)
-    }
+    told: list[int] = []
+    before = {s: signal.signal(s, lambda number, _: told.append(number)) for s in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield told
     finally:
