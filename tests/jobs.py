@@ -50,17 +50,21 @@ def train(*arguments: Any) -> None:
     _train(0.0, *arguments)
 
 
+def train_on_two_threads(*arguments: Any) -> None:
+    _train(0.0, *arguments, threads=2)
+
+
 def train_without_checkpoints(*arguments: Any) -> None:
     """But for those it is told to leave behind."""
     _train(1e9, *arguments)
 
 
-def _train(seconds: float, *arguments: Any) -> None:
+def _train(seconds: float, *arguments: Any, threads: int = 1) -> None:
     from dpvision.training import checkpoint, run
     from dpvision.training.machine import use_threads
 
     checkpoint.LEAST_SECONDS, checkpoint.SHARE = seconds, 1e9
-    use_threads(1)
+    use_threads(threads)
     run.train(*arguments)
 
 

@@ -14,7 +14,8 @@ from dpvision.training.run import ToldToLeave, take_part
 def main() -> None:
     rank, count, meeting, threads, work = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_the_first, daemon=True).start()
-    logging.basicConfig(level=logging.WARNING, format=f"%(asctime)s  process {rank}: %(message)s", datefmt="%H:%M:%S")
+    words = f"%(asctime)s  process {rank}: %(message)s"
+    logging.basicConfig(level=logging.WARNING, format=words, datefmt="%H:%M:%S", force=True)
     use_threads(threads)
     try:
         with joined(rank, count, meeting) as devices:

@@ -76,8 +76,8 @@ def take_part(
                     place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
             if leave:
                 raise ToldToLeave(
-                    f"told to leave ({signal.Signals(leave).name}) at step {training.made} of {training.planned}: the state is kept in "
-                    f"{place.file}, the same command goes on from there"
+                    f"told to leave ({signal.Signals(leave).name}) at step {training.made} of {training.planned}: the state "
+                    f"is kept in {place.file}, the same command goes on from there"
                 )
 
         with closing(Progress(record.name, training.planned)) as progress:

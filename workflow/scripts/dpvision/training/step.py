@@ -88,7 +88,7 @@ class Step:
         self.gradients.choices = self.devices.from_first(self.gradients.choices)
 
     def _beginning(self) -> list[Tensor]:
-        """What the sums begin as: the step's noise, so that it needs no memory of its own; of several processes, the first's."""
+        """What the sums begin as: the step's noise, so that it needs no memory of its own; the first process's alone."""
         if self.sigma is None or not self.devices.first:
             return [torch.zeros_like(p) for p in self.parameters]
         return noise_like(self.parameters, self.sigma * self.clip, self.noise)
