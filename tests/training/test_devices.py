@@ -5,6 +5,7 @@ import math
 import signal
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,7 @@ def is_as_on_one(folder: Path, data: Path, count: int, spec: specs.Spec, steps: 
     assert first["epsilon"] == one["epsilon"]
     for other in others:
         assert all(torch.equal(other["network"][name], first["network"][name]) for name in first["network"])
+        assert other["choices"] == first["choices"]
         assert without_times(other) == without_times(first)
 
 
@@ -318,6 +320,20 @@ def test_an_error_in_another_process_reaches_the_log_with_its_traceback_and_ends
     assert "TypeError: take_part()" in said
     assert said.count("Traceback") == 1
     assert said.rstrip().endswith("of this run failed, as the log says; the same command goes on from the last checkpoint")
+
+
+def wait_a_second_for_others() -> None:
+    devices_module.TIMEOUT, devices_module.PATIENCE = timedelta(seconds=1), 0.0
+    wait_for_nothing()
+
+
+def test_a_process_that_hangs_is_not_waited_for_for_ever(tmp_path):
+    log = tmp_path / "log"
+    job = jobs.Job(log, wait_a_second_for_others)
+    job.reaches(lambda: bool(psutil.Process(job.process.pid).children()))
+    other_process(job).suspend()
+    assert job.end() == 1
+    assert "timeout" in log.read_text()
 
 
 def test_an_error_in_the_first_process_is_its_own_and_ends_the_others(place):
