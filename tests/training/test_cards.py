@@ -1,11 +1,13 @@
 """On a workstation with several graphics cards every job has its own, for as long as it lives."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -34,10 +36,14 @@ class Job:
 
     def cards(self) -> str:
         """Those that it sees, once it has them."""
-        return self.process.stdout.readline().strip()
+        return self._line(self.process.stdout).strip()
 
     def says(self) -> str:
-        return self.process.stderr.readline()
+        return self._line(self.process.stderr)
+
+    def _line(self, pipe: IO[str]) -> str:
+        assert select.select([pipe], [], [], 30)[0], "says nothing"
+        return pipe.readline()
 
     def end(self, number: int | None = None) -> None:
         if number:
