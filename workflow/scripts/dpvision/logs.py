@@ -48,6 +48,12 @@ def job(log: str) -> Iterator[None]:
             raise SystemExit(1) from None
 
 
+def tell(text: str) -> None:
+    """In the log, and to the terminal: the job is not getting on, and why."""
+    logging.getLogger(__name__).info(text)
+    _terminal.write(f"{text}\n")
+
+
 class Progress:
     """One line on a terminal, written over; nothing where there is no terminal. Lines of their own go to the log."""
 

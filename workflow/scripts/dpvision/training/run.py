@@ -16,8 +16,9 @@ from dpvision.privacy.ledger import ledger, no_ledger
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
+from dpvision.training.leaving import Left
 from dpvision.training.machine import device
-from dpvision.training.record import write_record
+from dpvision.training.record import is_whole, show, write_record
 
 log = logging.getLogger(__name__)
 
@@ -38,27 +39,37 @@ def train(
     spec = with_findings(spec, found)
     place = Checkpoint(checkpoint)
     with place.owned(), _told_to_leave() as told:
+        if is_whole(record, spec):
+            log.info("this run is finished; delete %s to train it anew", record)
+            show(record)
+            place.remove()
+            return
         training = Training(spec, load(data, data_part(spec)), physical_batch, device(), decided, memory_mb)
         sessions = _resume(training, place)
+        training.told = lambda: bool(told)
 
         def so_far() -> list[dict[str, Any]]:
             return [*sessions, _session(origin, training)]
 
         def after_step(training: Training) -> None:
             progress.step(training.made, lambda: _line(training))
-            if told or place.due():
-                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
-            if told:
-                raise UserError(
-                    f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
-                    f"{place.file}, the same command goes on from there"
-                )
+            if place.due():
+                save()
 
-        with closing(Progress(record.name, training.planned)) as progress:
-            training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
-        write_record(
-            record, training, spent(training, found), origin.provenance(spec, sessions=so_far(), clipping=training.choices)
-        )
+        def save() -> None:
+            place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
+
+        try:
+            with closing(Progress(record.name, training.planned)) as progress:
+                training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
+            made_by = origin.provenance(spec, sessions=so_far(), clipping=training.choices)
+            write_record(record, training, spent(training, found), made_by, place.still_ours)
+        except Left:
+            save()
+            raise UserError(
+                f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
+                f"{place.file}, the same command goes on from there"
+            ) from None
         place.remove()
 
 
@@ -94,11 +105,10 @@ def _session(origin: Origin, training: Training) -> dict[str, Any]:
 
 @contextmanager
 def _told_to_leave() -> Iterator[list[str]]:
-    """Filled by SIGTERM and SIGINT, which here ask for a checkpoint and an end, at the next step."""
+    """Filled by signals that here ask for a checkpoint and an end; a cluster sends SIGUSR1 ahead of a time limit."""
     told: list[str] = []
-    before = {
-        s: signal.signal(s, lambda number, _: told.append(signal.Signals(number).name)) for s in (signal.SIGTERM, signal.SIGINT)
-    }
+    asks = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    before = {s: signal.signal(s, lambda number, _: told.append(signal.Signals(number).name)) for s in asks}
     try:
         yield told
     finally:

@@ -13,6 +13,7 @@ from dpvision.privacy.clipping import Plain, Way, trainable
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.noise import noise_like
 from dpvision.training.examples import Examples, pieces
+from dpvision.training.leaving import Left, Told, stay
 
 
 @dataclass
@@ -53,21 +54,33 @@ class Step:
         if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
-    def __call__(self) -> Seen:
+    def __call__(self, told: Told = stay) -> Seen:
+        """Told to leave, it is as if it had not begun, and the next one is the same step."""
         self.network.train()
+        drawn = [stream.get_state() for stream in self._streams()]
         sums = self._beginning()
         losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
         for images, labels in self._physical_batches():
+            if told():
+                break
             part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
             torch._foreach_add_(sums, part.sums)
             losses.append(part.losses)
             norms += [] if part.norms is None else [part.norms]
+        if told():
+            for stream, state in zip(self._streams(), drawn, strict=True):
+                stream.set_state(state)
+            raise Left
         torch._foreach_div_(sums, self.expected_batch)
         for parameter, gradient in zip(self.parameters, sums, strict=True):
             parameter.grad = gradient
         self.optimizer.step()
         self.optimizer.zero_grad()
         return Seen(torch.cat(losses), torch.cat(norms))
+
+    def _streams(self) -> list[torch.Generator]:
+        """All randomness of a step."""
+        return [self.sampler.generator, self.noise, *([self.views.generator] if self.views else [])]
 
     def _beginning(self) -> list[Tensor]:
         """What the sums begin as: the step's noise, so that it needs no memory of its own."""
