@@ -24,6 +24,7 @@ from dpvision.privacy.accounting import Mechanism
 from dpvision.training import record, run
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
+from dpvision.training.owner import owned
 from dpvision.training.record import finite, read_network, write_record
 
 PHYSICAL, MEMORY = 64, 4000
@@ -89,7 +90,7 @@ def whole(tmp_path_factory, digits, run_spec) -> Place:
 
 
 def test_a_record_has_every_file_and_leaves_no_checkpoint(whole):
-    assert sorted(file.name for file in whole.record.iterdir()) == sorted([*specs.RECORD, ".whole"])
+    assert sorted(file.name for file in whole.record.iterdir()) == sorted([*specs.RECORD, ".owner", ".whole"])
     assert not whole.checkpoint.exists()
 
 
@@ -127,7 +128,7 @@ def test_an_averages_weights_and_metrics_lie_beside_those_of_the_last_step(whole
     views = {"pad": 1, "flip": 0.5, "views": 2, "include_original": False}
     changes = {"recipe.augmentation": views, "recipe.averaging": {"decay": 0.8}, "recipe.precision": "bfloat16"}
     here, again = place(changes).train(), place(changes, "again")
-    assert {file.name for file in here.record.iterdir()} == {*specs.RECORD, ".whole", "averaged.safetensors"}
+    assert {file.name for file in here.record.iterdir()} == {*specs.RECORD, ".owner", ".whole", "averaged.safetensors"}
     found = load_file(here.record / "averaged.safetensors")
     metrics, last = here.json("metrics.json"), training(changes)
     last.network.load_state_dict(found)
@@ -236,7 +237,7 @@ def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, plac
         in log
     )
     assert "Traceback" not in log
-    assert not here.record.exists()
+    assert [file.name for file in here.record.iterdir()] == [".owner"]
     assert here.start().end() == 0
     assert f"goes on from step {made} of 40" in here.log.read_text()
     assert here.bits() == whole.bits()
@@ -269,7 +270,7 @@ def test_another_specs_checkpoint_is_refused(interrupted):
     interrupted.spec = {**interrupted.spec, "seed": 35}
     with pytest.raises(UserError, match=r"state\.pt belongs to another spec.*delete it"):
         interrupted.train()
-    assert not interrupted.record.exists()
+    assert [file.name for file in interrupted.record.iterdir()] == [".owner"]
 
 
 def flipped(content: bytes) -> bytes:
@@ -358,7 +359,7 @@ def test_a_suspended_process_that_was_taken_for_dead_writes_nothing_when_it_wake
     second.reaches(lambda: "goes on from step" in here.words("second"))
     os.kill(first.process.pid, signal.SIGCONT)
     assert first.end() == 1
-    assert "belongs to another process by now" in here.words()
+    assert "belongs to another by now" in here.words()
     assert "Traceback" not in here.words()
     assert second.end() == 0
     assert here.bits() == whole.bits()
@@ -367,20 +368,20 @@ def test_a_suspended_process_that_was_taken_for_dead_writes_nothing_when_it_wake
 
 @pytest.mark.parametrize("write", ["the state", "the record", "nothing, and removes the state"])
 def test_who_owns_the_run_no_more_does_not_write(write, interrupted, trained):
-    mine = Checkpoint(interrupted.checkpoint)
-    before = interrupted.state.read_bytes()
-    with mine.owned():
-        (mine.folder / "owner.1").rename(mine.folder / "owner.2")  # as if somebody had taken over
-        with pytest.raises(UserError, match="belongs to another process by now.*leaves without a trace"):
+    before, owners = interrupted.state.read_bytes(), interrupted.record / ".owner"
+    with owned(owners) as still_ours:
+        mine = Checkpoint(interrupted.checkpoint, still_ours)
+        (owners / "1").rename(owners / "2")  # as if somebody had taken over
+        with pytest.raises(UserError, match="belongs to another by now; it leaves without a trace"):
             match write:
                 case "the state":
                     mine.save({"made": 3})
                 case "the record":
-                    write_record(interrupted.record, trained, {}, {}, mine.still_ours)
+                    write_record(interrupted.record, trained, {}, {}, still_ours)
                 case _:
                     mine.remove()
     assert interrupted.state.read_bytes() == before
-    assert not interrupted.record.exists() or not list(interrupted.record.iterdir())
+    assert [file.name for file in interrupted.record.iterdir()] == [".owner"]
 
 
 # --- finished already ---

@@ -3,8 +3,7 @@
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import torch
 
 from dpvision.errors import UserError
 from dpvision.files import replacing
-from dpvision.training.owner import owned
 
 SHARE = 0.02  # of the time that goes into writing checkpoints
 LEAST_SECONDS = 1.0
@@ -21,18 +19,12 @@ LEAST_SECONDS = 1.0
 class Checkpoint:
     """One file, replaced whole. It lies outside the outputs that Snakemake deletes before a rerun."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, still_ours: Callable[[], None] = lambda: None) -> None:
+        """`still_ours` is asked before anything is changed, and has its say by an error."""
+        self.folder, self.still_ours = folder, still_ours
         self.file = folder / "state.pt"
-        self.still_ours: Callable[[], None] = lambda: None
         self._written = time.monotonic()
         self._cost = 0.0
-
-    @contextmanager
-    def owned(self) -> Iterator[None]:
-        """By one process at a time, which may write."""
-        with owned(self.folder) as self.still_ours:
-            yield
 
     def load(self, spec_digest: str) -> dict[str, Any] | None:
         if not self.file.exists():

@@ -1,10 +1,12 @@
 """A run has one owner at a time, whatever the machine: two processes that wrote into one run would spoil it.
 
-Owners are files owner.1, owner.2, ... in a folder that all machines see; the highest number owns. A link that must not
-exist yet makes the next one, so of many that want it one gets it, by what every file system promises, NFS too; no
-kernel's lock is relied on. An owner shows life by the date of its file. A process of the same machine is dead when the
-kernel says so; any is when its file kept its date at so many looks in a row. No two clocks are compared, and looks
-that a file server held up count as one. Who was taken for dead and lives (suspended, cut off) finds its file gone.
+Owners are files 1, 2, ... in a folder that all machines see; the highest number owns, and no number is given twice. The
+next is made by a link that must not exist yet: of many that want it one gets it, by what every file system promises,
+NFS too, where a kernel's locks are not to be relied on.
+
+An owner shows life by the date of its file. A process of the same machine is dead when the kernel says so; any is when
+its file kept its date at so many looks in a row. No two clocks are compared, and a look that a file server held up
+counts as one. Who was taken for dead and lives (suspended, cut off) finds its file gone before it writes.
 """
 
 import json
@@ -37,8 +39,8 @@ def owned(folder: Path) -> Iterator[Callable[[], None]]:
     def still_ours() -> None:
         if _look(file)[0] != text:
             raise UserError(
-                f"{folder} belongs to another process by now: this one showed no life for {LOOKS * INTERVAL:.0f} s "
-                "(suspended, or cut off from the files) and was taken for dead; it leaves without a trace"
+                f"{file} is gone: this process showed no life for {LOOKS * INTERVAL:.0f} s (suspended, or cut off from the "
+                "files), was taken for dead, and the run belongs to another by now; it leaves without a trace"
             )
 
     over = threading.Event()
@@ -55,10 +57,11 @@ def owned(folder: Path) -> Iterator[Callable[[], None]]:
 
 def _taken(folder: Path) -> tuple[Path, str]:
     """Our file, and what it says."""
+    folder.mkdir(parents=True, exist_ok=True)
     watched, looks, told = (0, 0), 0, ""
     while True:
         number = _highest(folder)
-        owner, shown = _look(folder / f"owner.{number}")
+        owner, shown = _look(folder / str(number))
         looks = looks + 1 if (number, shown) == watched else 0
         watched = number, shown
         if not owner or looks == LOOKS or _ended(json.loads(owner)):
@@ -75,30 +78,29 @@ def _taken(folder: Path) -> tuple[Path, str]:
 
 def _take(folder: Path, number: int) -> tuple[Path, str] | None:
     """None if another was first."""
-    ours, text = folder / f"owner.{number}", json.dumps(_ourselves())
-    folder.mkdir(parents=True, exist_ok=True)
-    beside = folder / f".owner-{uuid.uuid4().hex}"
-    with suppress(FileNotFoundError, FileExistsError):  # the folder goes with a finished run; NFS may deny a link that it made
-        beside.write_text(text, encoding="utf-8")
+    ours, text = folder / str(number), json.dumps(_ourselves())
+    beside = folder / f".{uuid.uuid4().hex}"
+    beside.write_text(text, encoding="utf-8")
+    with suppress(FileExistsError):  # NFS says so of a link that it made, too, when its first answer was lost
         os.link(beside, ours)
-    beside.unlink(missing_ok=True)
+    beside.unlink()
     if _look(ours)[0] != text:
         return None
-    if _highest(folder) != number:  # we had looked long ago, and the number was free once more
-        ours.unlink(missing_ok=True)
+    if _highest(folder) != number:  # we looked long ago: the number was given, and its file is gone by now
+        ours.unlink()
         return None
-    for dead in _owners(folder):
-        if dead < number:
-            (folder / f"owner.{dead}").unlink(missing_ok=True)
+    for other in _numbers(folder):
+        if other < number:
+            (folder / str(other)).unlink(missing_ok=True)
     return ours, text
 
 
-def _owners(folder: Path) -> list[int]:
-    return [int(file.suffix[1:]) for file in folder.glob("owner.*")]
+def _numbers(folder: Path) -> list[int]:
+    return [int(file.name) for file in folder.glob("[0-9]*")]
 
 
 def _highest(folder: Path) -> int:
-    return max(_owners(folder), default=0)
+    return max(_numbers(folder), default=0)
 
 
 def _look(file: Path) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
 from dpvision.training.leaving import Left
 from dpvision.training.machine import device
+from dpvision.training.owner import owned
 from dpvision.training.record import is_whole, show, write_record
 
 log = logging.getLogger(__name__)
@@ -37,8 +38,8 @@ def train(
     origin = Origin("dpvision.training.run")
     found = {best["study"]: best for best in map(read_json, studies)}
     spec = with_findings(spec, found)
-    place = Checkpoint(checkpoint)
-    with place.owned(), _told_to_leave() as told:
+    with owned(record / ".owner") as still_ours, _told_to_leave() as told:
+        place = Checkpoint(checkpoint, still_ours)
         if is_whole(record, spec):
             log.info("this run is finished; delete %s to train it anew", record)
             show(record)
@@ -63,7 +64,7 @@ def train(
             with closing(Progress(record.name, training.planned)) as progress:
                 training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
             made_by = origin.provenance(spec, sessions=so_far(), clipping=training.choices)
-            write_record(record, training, spent(training, found), made_by, place.still_ours)
+            write_record(record, training, spent(training, found), made_by, still_ours)
         except Left:
             save()
             raise UserError(
