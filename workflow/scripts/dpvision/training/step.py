@@ -62,15 +62,13 @@ class Step:
         losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
         for images, labels in self._physical_batches():
             if told():
-                break
+                for stream, state in zip(self._streams(), drawn, strict=True):
+                    stream.set_state(state)
+                raise Left
             part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
             torch._foreach_add_(sums, part.sums)
             losses.append(part.losses)
             norms += [] if part.norms is None else [part.norms]
-        if told():
-            for stream, state in zip(self._streams(), drawn, strict=True):
-                stream.set_state(state)
-            raise Left
         torch._foreach_div_(sums, self.expected_batch)
         for parameter, gradient in zip(self.parameters, sums, strict=True):
             parameter.grad = gradient
