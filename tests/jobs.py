@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,48 @@ def train(*arguments: Any) -> None:
 def train_without_checkpoints(*arguments: Any) -> None:
     """But for those it is told to leave behind."""
     _train(1e9, *arguments)
+
+
+def train_with_an_endless_step(*arguments: Any) -> None:
+    """The fourth has an end only if it is told to leave, once it has made a file `endless` beside the record."""
+    from dpvision.training.step import Seen, Step
+
+    step, batches, record = Step.__call__, Step._physical_batches, arguments[3]
+    begun = 0
+
+    def call(self: Step, told: Callable[[], bool]) -> Seen:
+        nonlocal begun
+        begun += 1
+
+        def endless() -> Iterator[Any]:
+            cut = batches(self)
+            yield next(cut)
+            record.with_name("endless").touch()
+            while not told():
+                time.sleep(0.01)
+            yield from cut
+
+        if begun == 4:
+            self._physical_batches = endless  # type: ignore[method-assign]
+        return step(self, told)
+
+    Step.__call__ = call  # type: ignore[method-assign, assignment]
+    train_without_checkpoints(*arguments)
+
+
+def train_until(within: str, made: int, *arguments: Any) -> None:
+    """Told to leave when it begins `within`, a method of `Training`, with so many steps made."""
+    from dpvision.training.fit import Training
+
+    method = getattr(Training, within)
+
+    def told(self: Training, *arguments: Any) -> Any:
+        if self.made == made and (within != "evaluate" or len(self.history) == len(self.ends)):
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return method(self, *arguments)
+
+    setattr(Training, within, told)
+    train_without_checkpoints(*arguments)
 
 
 def train_impatiently(*arguments: Any) -> None:

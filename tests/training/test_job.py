@@ -244,6 +244,31 @@ def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, plac
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [made, 40]
 
 
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_told_to_leave_within_a_step_it_does_not_finish_it_first(whole, place, number):
+    here = place()
+    job = here.start(jobs.train_with_an_endless_step)
+    job.reaches(here.record.with_name("endless").exists)
+    assert job.kill(number) == 1
+    assert f"told to leave ({number.name}) at step 3 of 40: the state is kept" in here.words()
+    assert torch.load(here.state)["made"] == 3
+    assert here.start().end() == 0
+    assert here.bits() == whole.bits()
+
+
+def test_a_run_longer_than_every_job_that_it_gets_is_finished_by_many(whole, place):
+    """The ledger, the history and the weights are those of one job."""
+    here = place()
+    ends = [("_make_step", 0), ("_make_step", 7), ("_end_epoch", 10), ("_make_step", 10), ("_end_epoch", 40), ("evaluate", 40)]
+    for within, made in ends:
+        job = jobs.Job(here.log, jobs.train_until, within, made, *here.arguments())
+        assert job.end() == 1
+        assert f"told to leave (SIGUSR1) at step {made} of 40" in here.words()
+    assert here.start(jobs.train_without_checkpoints).end() == 0
+    assert here.bits() == whole.bits()
+    assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [0, 7, 10, 10, 40, 40, 40]
+
+
 def test_signals_mean_again_what_they_meant(whole, place):
     before = [signal.getsignal(number) for number in SIGNALS]
     place({"recipe.epochs": 1}).train()
