@@ -57,6 +57,12 @@ def leave(text: str) -> NoReturn:
     os._exit(1)
 
 
+def tell(text: str) -> None:
+    """In the log, and to the terminal: the job is not getting on, and why."""
+    logging.getLogger(__name__).info(text)
+    _terminal.write(f"{text}\n")
+
+
 class Progress:
     """One line on a terminal, written over; nothing where there is no terminal. Lines of their own go to the log."""
 

@@ -2,7 +2,7 @@
 
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.devices import Devices, together
 from dpvision.training.fit import Training
-from dpvision.training.record import metrics, write_record
+from dpvision.training.leaving import Left
+from dpvision.training.owner import owned
+from dpvision.training.record import is_whole, metrics, show, write_record
 
 log = logging.getLogger(__name__)
 
@@ -37,58 +39,71 @@ def train(
     memory_mb: float,
 ) -> None:
     """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names."""
-    work = (spec, data, studies, record, checkpoint, decided, physical_batch, memory_mb)
-    with Checkpoint(checkpoint).owned(), together(specs.device_count(spec), work) as devices:
-        take_part(devices, *work)
+    found = {best["study"]: best for best in map(read_json, studies)}
+    spec = with_findings(spec, found)
+    with owned(record / ".owner") as still_ours:
+        if is_whole(record, spec):
+            log.info("this run is finished; delete %s to train it anew", record)
+            show(record)
+            Checkpoint(checkpoint, still_ours).remove()
+            return
+        work = (spec, data, found, record, checkpoint, decided, physical_batch, memory_mb)
+        with together(specs.device_count(spec), work) as devices:
+            take_part(devices, *work, still_ours)
 
 
 def take_part(
     devices: Devices,
     spec: specs.Spec,
     data: Path,
-    studies: list[Path],
+    found: dict[str, dict],
     record: Path,
     checkpoint: Path,
     decided: Path,
     physical_batch: int,
     memory_mb: float,
+    still_ours: Callable[[], None] = lambda: None,
 ) -> None:
     """As one of the processes of a run, of which the first keeps the state and leaves the record."""
     origin = Origin("dpvision.training.run")
-    found = {best["study"]: best for best in map(read_json, studies)}
-    spec = with_findings(spec, found)
-    place = Checkpoint(checkpoint)
     with _told_to_leave() as told:
+        place = Checkpoint(checkpoint, still_ours)
         device = devices.device()
         memory_mb /= devices.count if device.type == "cpu" else 1
         training = Training(spec, load(data, data_part(spec)), physical_batch, device, decided, memory_mb, devices)
         sessions = _resume(training, place)
+        training.told = lambda: bool(told)
 
         def so_far() -> list[dict[str, Any]]:
             return [*sessions, _session(origin, training)]
 
         def after_step(training: Training) -> None:
             progress.step(training.made, lambda: _line(training))
-            leave, save = devices.largest(told[0] if told else 0, devices.first and place.due())
-            if leave or save:
-                devices.compare(training.network)
-                if devices.first:
-                    place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
-            if leave:
-                raise ToldToLeave(
-                    f"told to leave ({signal.Signals(leave).name}) at step {training.made} of {training.planned}: the state "
-                    f"is kept in {place.file}, the same command goes on from there"
-                )
+            (due,) = devices.largest(devices.first and place.due())
+            if due:
+                save()
 
-        with closing(Progress(record.name, training.planned)) as progress:
-            training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
-        devices.compare(training.network)
-        if not devices.first:
-            metrics(training)  # with the first, for the record
-            return
-        write_record(
-            record, training, spent(training, found), origin.provenance(spec, sessions=so_far(), clipping=training.choices)
-        )
+        def save() -> None:
+            devices.compare(training.network)
+            if devices.first:
+                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
+
+        try:
+            with closing(Progress(record.name, training.planned)) as progress:
+                training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
+            devices.compare(training.network)
+            if not devices.first:
+                metrics(training)  # with the first, for the record
+                return
+            made_by = origin.provenance(spec, sessions=so_far(), clipping=training.choices)
+            write_record(record, training, spent(training, found), made_by, still_ours)
+        except Left:
+            save()
+            (number,) = devices.largest(told[0] if told else 0)
+            raise ToldToLeave(
+                f"told to leave ({signal.Signals(number).name}) at step {training.made} of {training.planned}: the state is "
+                f"kept in {place.file}, the same command goes on from there"
+            ) from None
         place.remove()
 
 
@@ -124,9 +139,10 @@ def _session(origin: Origin, training: Training) -> dict[str, Any]:
 
 @contextmanager
 def _told_to_leave() -> Iterator[list[int]]:
-    """Filled by SIGTERM and SIGINT, which here ask for a checkpoint and an end, at the next step."""
+    """Filled by signals that here ask for a checkpoint and an end; a cluster sends SIGUSR1 ahead of a time limit."""
     told: list[int] = []
-    before = {s: signal.signal(s, lambda number, _: told.append(number)) for s in (signal.SIGTERM, signal.SIGINT)}
+    asks = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    before = {s: signal.signal(s, lambda number, _: told.append(number)) for s in asks}
     try:
         yield told
     finally:

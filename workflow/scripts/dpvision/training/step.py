@@ -14,6 +14,7 @@ from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.noise import noise_like
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.examples import Examples, pieces
+from dpvision.training.leaving import Left, Told, stay
 
 
 @dataclass
@@ -55,16 +56,25 @@ class Step:
         if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
-    def __call__(self) -> Seen:
+    def __call__(self, told: Told = stay) -> Seen:
+        """Told to leave, it is as if it had not begun, and the next one is the same step."""
         self.network.train()
+        drawn = [stream.get_state() for stream in self._streams()]
         sample = self.sampler.sample()
         sums = self._beginning()
         losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
+        left = False
         for images, labels in self._physical_batches(sample):
+            if left := told():
+                break
             part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
             torch._foreach_add_(sums, part.sums)
             losses.append(part.losses)
             norms += [] if part.norms is None else [part.norms]
+        if any(self.devices.largest(left)):
+            for stream, state in zip(self._streams(), drawn, strict=True):
+                stream.set_state(state)
+            raise Left
         self.devices.add_up(sums)
         torch._foreach_div_(sums, self.expected_batch)
         for parameter, gradient in zip(self.parameters, sums, strict=True):
@@ -86,6 +96,10 @@ class Step:
                 images = images[:, None].expand(-1, self.views.views, -1, -1, -1)
             self.gradients(images, labels)
         self.gradients.choices = self.devices.from_first(self.gradients.choices)
+
+    def _streams(self) -> list[torch.Generator]:
+        """All randomness of a step."""
+        return [self.sampler.generator, self.noise, *([self.views.generator] if self.views else [])]
 
     def _beginning(self) -> list[Tensor]:
         """What the sums begin as: the step's noise, so that it needs no memory of its own; the first process's alone."""
