@@ -97,7 +97,7 @@ class Several(Devices):
         vector_to_parameters(together, tensors)
 
     def largest(self, *numbers: int) -> Sequence[int]:
-        found = torch.tensor(numbers)
+        found = torch.tensor(numbers, dtype=torch.int64)
         with _together():
             dist.all_reduce(found, dist.ReduceOp.MAX)
         return found.tolist()
