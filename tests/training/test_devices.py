@@ -263,13 +263,14 @@ def test_a_run_on_two_devices_repeats_to_the_bit_beside_another(whole, place):
     assert all(here.bits() == whole.bits() for here in both)
 
 
-@pytest.mark.parametrize("told", ["first", "other"])
+@pytest.mark.parametrize("told", ["first", "other", "all"])
 def test_told_to_leave_all_stop_at_one_step_and_go_on_to_the_same_bits(told, whole, place):
     here = place()
     job = here.start(jobs.train_without_checkpoints)
     job.reaches(lambda: "epoch 1/4" in here.said())
-    other = other_process(job)
-    (psutil.Process(job.process.pid) if told == "first" else other).send_signal(signal.SIGTERM)
+    first, other = psutil.Process(job.process.pid), other_process(job)
+    for process in {"first": [first], "other": [other], "all": [other, first]}[told]:
+        process.send_signal(signal.SIGTERM)
     assert job.end() == 1
     made = torch.load(here.state)["made"]
     assert f"told to leave (SIGTERM) at step {made} of 40: the state is kept in {here.state}" in here.said()
