@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +50,69 @@ def train(*arguments: Any) -> None:
     _train(0.0, *arguments)
 
 
+def train_on_two_threads(*arguments: Any) -> None:
+    _train(0.0, *arguments, threads=2)
+
+
 def train_without_checkpoints(*arguments: Any) -> None:
     """But for those it is told to leave behind."""
     _train(1e9, *arguments)
 
 
-def _train(seconds: float, *arguments: Any) -> None:
-    from dpvision.training import checkpoint, run
+def train_with_an_endless_step(*arguments: Any) -> None:
+    """The fourth has an end only if it is told to leave, once it has made a file `endless` beside the record."""
+    from dpvision.training.step import Seen, Step
+
+    step, batches, record = Step.__call__, Step._physical_batches, arguments[3]
+    begun = 0
+
+    def call(self: Step, told: Callable[[], bool]) -> Seen:
+        nonlocal begun
+        begun += 1
+
+        def endless(sample: Any) -> Iterator[Any]:
+            cut = batches(self, sample)
+            yield next(cut)
+            record.with_name("endless").touch()
+            while not told():
+                time.sleep(0.01)
+            yield from cut
+
+        if begun == 4:
+            self._physical_batches = endless  # type: ignore[method-assign]
+        return step(self, told)
+
+    Step.__call__ = call  # type: ignore[method-assign, assignment]
+    train_without_checkpoints(*arguments)
+
+
+def train_until(within: str, made: int, *arguments: Any) -> None:
+    """Told to leave when it begins `within`, a method of `Training`, with so many steps made."""
+    from dpvision.training.fit import Training
+
+    method = getattr(Training, within)
+
+    def told(self: Training, *arguments: Any) -> Any:
+        if self.made == made and (within != "evaluate" or len(self.history) == len(self.ends)):
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return method(self, *arguments)
+
+    setattr(Training, within, told)
+    train_without_checkpoints(*arguments)
+
+
+def train_impatiently(*arguments: Any) -> None:
+    """As train, and who shows no life for a fifth of a second is dead."""
+    _train(0.0, *arguments, looks=4)
+
+
+def _train(seconds: float, *arguments: Any, looks: int = 10**9, threads: int = 1) -> None:
+    from dpvision.training import checkpoint, owner, run
     from dpvision.training.machine import use_threads
 
     checkpoint.LEAST_SECONDS, checkpoint.SHARE = seconds, 1e9
-    use_threads(1)
+    owner.INTERVAL, owner.LOOKS = 0.05, looks
+    use_threads(threads)
     run.train(*arguments)
 
 

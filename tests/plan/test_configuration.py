@@ -25,7 +25,7 @@ DEMO = "scales/demo.yaml"
 SIMULATE = "scales/simulate.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
-RECIPE = "optimizer, schedule, batch, epochs, clip, augmentation, averaging, simulate, precision"
+RECIPE = "optimizer, schedule, batch, epochs, clip, augmentation, averaging, simulate, precision, gpus"
 OF_A_PAPER = "title, seeds, models, recipes, searches, cells, hessian, activations, artifacts"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -883,6 +883,16 @@ def test_no_artifact_is_called_like_a_rule():
     rules = [plan.ROOT / "Snakefile", *(plan.ROOT / "workflow/rules").glob("*.smk")]
     names = {name for file in rules for name in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)}
     assert names == set(plan.build.RULES)
+
+
+def test_batch_normalisation_has_its_whole_sample_on_one_device(configuration):
+    configuration.change(PAPER, LABEL, f"{LABEL}    norm: batch\n").change(PAPER, EPSILONS, "epsilons: [null]")
+    text = (configuration.root / "config" / PAPER).read_text()
+    (configuration.root / "config" / PAPER).write_text(text.replace("    epsilons: [7.42]", "    epsilons: [null]"))
+    configuration.change(PAPER, GROUPS, "groups: 32").change(PAPER, "clip: 1.5", "clip: 1.5\n    gpus: 2")
+    (complaint,) = configuration.complaints()
+    only = "recipes.resnet9.gpus = 2: must be 1 for resnet9: batch normalisation needs a whole sample on one device"
+    assert complaint.endswith(only)
 
 
 def test_batch_normalisation_without_a_budget_is_a_control(configuration):

@@ -115,6 +115,21 @@ def test_every_value_of_a_model_makes_other_runs_of_it_alone(more, configuration
     assert before.keys() & after.keys() == kept
 
 
+def test_a_recipe_for_one_device_does_not_say_so_in_specs(configuration):
+    before = as_snakemake_compares(configuration.plan())
+    assert as_snakemake_compares(configuration.change(PAPER, "clip: 1.5", "clip: 1.5\n    gpus: 1").plan()) == before
+
+
+def test_several_devices_make_other_runs_but_for_rounding_the_same_and_leave_the_search_as_it_was(configuration):
+    before = configuration.plan()
+    after = configuration.change(PAPER, "clip: 1.5", "clip: 1.5\n    gpus: 2").plan()
+    assert not before.runs.keys() & after.runs.keys()
+    assert {specs.device_count(run) for run in before.runs.values()} == {1}
+    assert {specs.device_count(run) for run in after.runs.values()} == {2}
+    assert [specs.on_one_device(run) for run in after.runs.values()] == list(before.runs.values())
+    assert after.studies == before.studies
+
+
 def test_another_epsilon_makes_other_runs_of_its_cells_alone(configuration):
     before = configuration.plan().runs
     after = configuration.change(PAPER, "epsilons: [2.89, 7.42, 9.88]", "epsilons: [3.0, 7.42, 9.88]").plan().runs

@@ -3,7 +3,9 @@
 import csv
 import json
 import os
+import platform
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -19,10 +21,11 @@ from dpvision.errors import UserError
 from dpvision.files import digest, file_digest, write_json
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
-from dpvision.training import run
+from dpvision.training import record, run
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
-from dpvision.training.record import finite, read_network
+from dpvision.training.owner import owned
+from dpvision.training.record import finite, read_network, write_record
 
 PHYSICAL, MEMORY = 64, 4000
 
@@ -43,8 +46,13 @@ class Place:
         run.train(*self.arguments())
         return self
 
-    def start(self, function: Callable[..., None] = jobs.train) -> jobs.Job:
-        return jobs.Job(self.log, function, *self.arguments())
+    def start(self, function: Callable[..., None] = jobs.train, log: str = "log") -> jobs.Job:
+        return jobs.Job(self.log.with_name(log), function, *self.arguments())
+
+    def words(self, log: str = "log") -> str:
+        """What a job has logged so far."""
+        file = self.log.with_name(log)
+        return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def written(self) -> int | None:
         """When the state was, last."""
@@ -82,7 +90,7 @@ def whole(tmp_path_factory, digits, run_spec) -> Place:
 
 
 def test_a_record_has_every_file_and_leaves_no_checkpoint(whole):
-    assert sorted(file.name for file in whole.record.iterdir()) == sorted(specs.RECORD)
+    assert sorted(file.name for file in whole.record.iterdir()) == sorted([*specs.RECORD, ".owner", ".whole"])
     assert not whole.checkpoint.exists()
 
 
@@ -120,7 +128,7 @@ def test_an_averages_weights_and_metrics_lie_beside_those_of_the_last_step(whole
     views = {"pad": 1, "flip": 0.5, "views": 2, "include_original": False}
     changes = {"recipe.augmentation": views, "recipe.averaging": {"decay": 0.8}, "recipe.precision": "bfloat16"}
     here, again = place(changes).train(), place(changes, "again")
-    assert {file.name for file in here.record.iterdir()} == {*specs.RECORD, "averaged.safetensors"}
+    assert {file.name for file in here.record.iterdir()} == {*specs.RECORD, ".owner", ".whole", "averaged.safetensors"}
     found = load_file(here.record / "averaged.safetensors")
     metrics, last = here.json("metrics.json"), training(changes)
     last.network.load_state_dict(found)
@@ -212,7 +220,10 @@ def test_killed_while_it_writes_its_record_it_writes_it_again(whole, place):
     assert here.bits() == whole.bits()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, place, number):
     here = place()
     job = here.start(jobs.train_without_checkpoints)
@@ -226,17 +237,42 @@ def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, plac
         in log
     )
     assert "Traceback" not in log
-    assert not here.record.exists()
+    assert [file.name for file in here.record.iterdir()] == [".owner"]
     assert here.start().end() == 0
     assert f"goes on from step {made} of 40" in here.log.read_text()
     assert here.bits() == whole.bits()
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [made, 40]
 
 
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_told_to_leave_within_a_step_it_does_not_finish_it_first(whole, place, number):
+    here = place()
+    job = here.start(jobs.train_with_an_endless_step)
+    job.reaches(here.record.with_name("endless").exists)
+    assert job.kill(number) == 1
+    assert f"told to leave ({number.name}) at step 3 of 40: the state is kept" in here.words()
+    assert torch.load(here.state)["made"] == 3
+    assert here.start().end() == 0
+    assert here.bits() == whole.bits()
+
+
+def test_a_run_longer_than_every_job_that_it_gets_is_finished_by_many(whole, place):
+    """The ledger, the history and the weights are those of one job."""
+    here = place()
+    ends = [("_make_step", 0), ("_make_step", 7), ("_end_epoch", 10), ("_make_step", 10), ("_end_epoch", 40), ("evaluate", 40)]
+    for within, made in ends:
+        job = jobs.Job(here.log, jobs.train_until, within, made, *here.arguments())
+        assert job.end() == 1
+        assert f"told to leave (SIGUSR1) at step {made} of 40" in here.words()
+    assert here.start(jobs.train_without_checkpoints).end() == 0
+    assert here.bits() == whole.bits()
+    assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [0, 7, 10, 10, 40, 40, 40]
+
+
 def test_signals_mean_again_what_they_meant(whole, place):
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    before = [signal.getsignal(number) for number in SIGNALS]
     place({"recipe.epochs": 1}).train()
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 # --- checkpoints that cannot be used ---
@@ -259,7 +295,7 @@ def test_another_specs_checkpoint_is_refused(interrupted):
     interrupted.spec = {**interrupted.spec, "seed": 35}
     with pytest.raises(UserError, match=r"state\.pt belongs to another spec.*delete it"):
         interrupted.train()
-    assert not interrupted.record.exists()
+    assert [file.name for file in interrupted.record.iterdir()] == [".owner"]
 
 
 def flipped(content: bytes) -> bytes:
@@ -309,15 +345,108 @@ def test_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
 # --- two at once ---
 
 
-def test_a_second_process_at_a_run_is_told_who_is_there_since_when(place):
-    here = place({"recipe.epochs": 200})
-    job = here.start()
-    job.reaches(here.state.exists)
-    with pytest.raises(
-        UserError, match=rf"trained already, by process {job.process.pid} on .* since 20\d\d-.*wait for it or end it"
-    ):
+def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, place):
+    here = place()
+    first = here.start()
+    first.reaches(here.state.exists)
+    os.kill(first.process.pid, signal.SIGSTOP)
+    second = here.start(log="second")
+    second.reaches(lambda: "waits for it" in here.words("second"))
+    assert f"this run is being trained already, by process {first.process.pid} on {platform.node()}" in here.words("second")
+    os.kill(first.process.pid, signal.SIGCONT)
+    assert first.end() == second.end() == 0
+    assert "this run is finished; delete" in here.words("second")
+    assert "epoch" not in here.words("second")
+    assert here.bits() == whole.bits()
+    assert not here.checkpoint.exists()
+
+
+def test_a_second_process_takes_over_when_the_first_is_killed(whole, place):
+    here = place()
+    first = here.start()
+    first.reaches(here.state.exists)
+    os.kill(first.process.pid, signal.SIGSTOP)
+    second = here.start(log="second")
+    second.reaches(lambda: "waits for it" in here.words("second"))
+    assert first.kill() == -signal.SIGKILL
+    assert second.end() == 0
+    assert f"takes over from process {first.process.pid} on" in here.words("second")
+    assert "goes on from step" in here.words("second")
+    assert here.bits() == whole.bits()
+
+
+def test_a_suspended_process_that_was_taken_for_dead_writes_nothing_when_it_wakes(whole, place):
+    here = place()
+    first = here.start()
+    first.reaches(here.state.exists)
+    os.kill(first.process.pid, signal.SIGSTOP)
+    second = here.start(jobs.train_impatiently, "second")
+    second.reaches(lambda: "goes on from step" in here.words("second"))
+    os.kill(first.process.pid, signal.SIGCONT)
+    assert first.end() == 1
+    assert "belongs to another by now" in here.words()
+    assert "Traceback" not in here.words()
+    assert second.end() == 0
+    assert here.bits() == whole.bits()
+    assert [session["to_step"] for session in here.json("provenance.json")["sessions"]][-1] == 40
+
+
+@pytest.mark.parametrize("write", ["the state", "the record", "nothing, and removes the state"])
+def test_who_owns_the_run_no_more_does_not_write(write, interrupted, trained):
+    before, owners = interrupted.state.read_bytes(), interrupted.record / ".owner"
+    with owned(owners) as still_ours:
+        mine = Checkpoint(interrupted.checkpoint, still_ours)
+        (owners / "1").rename(owners / "2")  # as if somebody had taken over
+        with pytest.raises(UserError, match="belongs to another by now; it leaves without a trace"):
+            match write:
+                case "the state":
+                    mine.save({"made": 3})
+                case "the record":
+                    write_record(interrupted.record, trained, {}, {}, still_ours)
+                case _:
+                    mine.remove()
+    assert interrupted.state.read_bytes() == before
+    assert [file.name for file in interrupted.record.iterdir()] == [".owner"]
+
+
+# --- finished already ---
+
+
+def test_a_finished_record_that_snakemake_deleted_is_shown_again_and_not_trained_again(place):
+    """As before a job that was planned while another process finished the run."""
+    here = place({"recipe.epochs": 1}).train()
+    files = {name: (here.record / name).read_bytes() for name in specs.RECORD}
+    for name in specs.RECORD:
+        (here.record / name).unlink()
+    here.train()
+    assert {name: (here.record / name).read_bytes() for name in specs.RECORD} == files
+    assert not here.checkpoint.exists()
+
+
+def test_a_deleted_record_is_trained_anew(place):
+    here = place({"recipe.epochs": 1}).train()
+    before = here.json("provenance.json")
+    shutil.rmtree(here.record)
+    here.train()
+    assert here.json("provenance.json")["seconds"] != before["seconds"]
+
+
+def test_a_record_of_what_another_search_found_is_replaced(place, tmp_path):
+    here = place({"model.groups": {"study": "the-study"}, "recipe.epochs": 1})
+    privacy = {"trials": 4, "sampling_rate": 0.1, "noise_multiplier": 1.0, "steps": 10}
+    for groups in (2, 1):
+        write_json(tmp_path / "best.json", {"study": "the-study", "values": {"model.groups": groups}, "privacy": privacy})
+        run.train(*here.arguments([tmp_path / "best.json"]))
+        assert here.json("spec.json")["model"]["groups"] == groups
+        assert here.json("provenance.json")["spec"] == digest(here.json("spec.json"))
+
+
+def test_killed_between_the_records_appearance_and_its_files_it_shows_them(whole, place, monkeypatch):
+    here = place()
+    monkeypatch.setattr(record, "show", lambda folder: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
         here.train()
-    assert job.process.is_alive()
-    job.kill()
-    with Checkpoint(here.checkpoint).owned():  # free again as soon as its owner is dead
-        assert f"process {os.getpid()} " in (here.checkpoint / "owner.txt").read_text()
+    monkeypatch.undo()
+    here.train()
+    assert here.bits() == whole.bits()
+    assert not here.checkpoint.exists()

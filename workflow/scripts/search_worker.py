@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpvision import logs
+from dpvision.training import cards
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with logs.job(snakemake.log[0]):
+with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
     from dpvision.search.study import work
     from dpvision.training.machine import use_threads
 

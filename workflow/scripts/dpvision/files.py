@@ -7,7 +7,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ def file_digest(path: Path | str, algorithm: str = "sha256") -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: Path | str) -> Iterator[Path]:
+def replacing(path: Path | str, may: Callable[[], None] = lambda: None) -> Iterator[Path]:
     """A path beside `path` to write to, renamed over it at the end and removed after an error.
 
-    The name keeps the suffix, since many writers choose their format by it.
+    The name keeps the suffix, since many writers choose their format by it. `may` is asked last of all, and has its say
+    by an error.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,6 +46,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
         with open(beside, "rb") as file:
             os.fsync(file.fileno())
         beside.chmod(0o666 & ~_umask())
+        may()
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from dpvision.errors import UserError
 
@@ -46,6 +46,21 @@ def job(log: str) -> Iterator[None]:
             with suppress(OSError):
                 traceback.print_exc(file=file)
             raise SystemExit(1) from None
+
+
+def leave(text: str) -> NoReturn:
+    """Ends the process at once, from any of its threads and whatever the others are at; `text` says why, as an error does."""
+    for file in {_terminal, sys.stderr}:
+        with suppress(OSError):
+            file.write(f"{text}\n")
+            file.flush()
+    os._exit(1)
+
+
+def tell(text: str) -> None:
+    """In the log, and to the terminal: the job is not getting on, and why."""
+    logging.getLogger(__name__).info(text)
+    _terminal.write(f"{text}\n")
 
 
 class Progress:

@@ -148,6 +148,11 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             yield unknown(documents, (*where, "models", i), "model", name, list(paper.models), name)
     if cells.recipe not in paper.recipes:
         yield unknown(documents, (*where, "recipe"), "recipe", cells.recipe, list(paper.recipes), cells.recipe)
+    elif (gpus := paper.recipes[cells.recipe].gpus) > 1:
+        for name in cells.models:
+            if name in paper.models and paper.models[name].mixes_examples():
+                only = f"must be 1 for {name}: batch normalisation needs a whole sample on one device"
+                yield complaint(documents, ("recipes", cells.recipe, "gpus"), only, gpus)
     if cells.dataset not in datasets:
         yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
         return

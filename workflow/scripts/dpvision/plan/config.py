@@ -141,6 +141,10 @@ class Network(Strict):
         """Its name in the names of folders."""
         return self.family
 
+    def mixes_examples(self) -> bool:
+        """Whether an example's output depends on the others that pass through with it."""
+        return False
+
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
         """What is wrong with options that are right one by one: the option's key, and why."""
         yield from ()
@@ -169,8 +173,11 @@ class ResNet9(Network):
     def slug(self) -> str:
         return "scaleresnet9" if self.scale_norm else "resnet9"
 
+    def mixes_examples(self) -> bool:
+        return self.norm == "batch"
+
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
-        if private and self.norm == "batch":
+        if private and self.mixes_examples():
             yield (
                 "norm",
                 (
@@ -302,6 +309,9 @@ class Recipe(Strict):
     signal, at 1/k of the cost; the accuracy predicts that of the training that is simulated. Not private."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Of the network's layers, in training and evaluation; parameters, norms, sums and noise are float32 in any case."""
+    gpus: Positive = 1
+    """Devices of one machine that share every step, a process for each; CPU processes where no graphics card is visible. The
+    result differs in rounding alone. Trials of a search train on one device each: its workers are what runs side by side."""
 
 
 class Search(Strict):

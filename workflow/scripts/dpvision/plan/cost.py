@@ -109,13 +109,13 @@ def training(run: Spec, physical_batch: int) -> Cost:
     memory += network.examples + physical_batch * views * (network.pixels + 3 * network.largest) * NUMBER
     # every image's activations and, at most, every example's gradient
     in_work = AT_ONCE * (COPIES * network.outputs + network.parameters) * NUMBER
-    return Cost(images * network.multiply_adds, steps, memory, in_work, recipe.get("gpus", 1))
+    return Cost(images * network.multiply_adds, steps, memory, in_work, specs.device_count(run))
 
 
 def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
     """A worker's share of the trials, were none given up."""
     trial, trials = training(study["run"], physical_batch), -(-study["trials"] // workers)
-    return replace(trial, work=trials * trial.work, steps=trials * trial.steps)
+    return replace(trial, work=trials * trial.work, steps=trials * trial.steps, devices=1)
 
 
 def curvature(hessian: Spec, run: Spec, physical_batch: int) -> Cost:

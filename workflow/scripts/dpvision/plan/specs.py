@@ -47,7 +47,16 @@ def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells
         "recipe": recipe.model_dump(),
         "budget": budget,
     }
-    return canonical(run)
+    return canonical(run if recipe.gpus > 1 else on_one_device(run))
+
+
+def on_one_device(run: Spec) -> Spec:
+    """The same training but for rounding, and so the same samples, views and noise."""
+    return {**run, "recipe": {key: value for key, value in run["recipe"].items() if key != "gpus"}}
+
+
+def device_count(run: Spec) -> int:
+    return run["recipe"].get("gpus", 1)
 
 
 def seeded(run: Spec, seed: int) -> Spec:
@@ -55,9 +64,9 @@ def seeded(run: Spec, seed: int) -> Spec:
 
 
 def study_spec(run: Spec, search: Search) -> Spec:
-    """Search: `run` is trained with other values at the keys of the space, its seed the search's."""
+    """Search: `run` is trained with other values at the keys of the space, its seed the search's; each trial on one device."""
     kept = search.model_dump(exclude={"epsilon"})
-    varied = with_values(seeded(run, search.seed), dict.fromkeys(search.space))
+    varied = with_values(seeded(on_one_device(run), search.seed), dict.fromkeys(search.space))
     return canonical({"kind": "study", "run": varied, **kept})
 
 

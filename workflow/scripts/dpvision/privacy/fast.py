@@ -81,7 +81,7 @@ class Fast:
 
     def check(self, images: Tensor, labels: Tensor) -> None:
         """Three made-up examples against PyTorch's own gradient of one loss at a time, of the network as it is."""
-        with torch.random.fork_rng(), torch.enable_grad():
+        with torch.random.fork_rng([images.device] if images.is_cuda else []), torch.enable_grad():
             torch.manual_seed(0)
             images = torch.randn(3, *images.shape[1:]).to(images)
             labels = labels[torch.arange(3, device=labels.device) % len(labels)]

@@ -1,13 +1,9 @@
 """The state of an unfinished training on disk, so that a killed run goes on to the same bits."""
 
-import os
-import platform
 import shutil
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +11,6 @@ import torch
 
 from dpvision.errors import UserError
 from dpvision.files import replacing
-from dpvision.locks import held
 
 SHARE = 0.02  # of the time that goes into writing checkpoints
 LEAST_SECONDS = 1.0
@@ -24,27 +19,12 @@ LEAST_SECONDS = 1.0
 class Checkpoint:
     """One file, replaced whole. It lies outside the outputs that Snakemake deletes before a rerun."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, still_ours: Callable[[], None] = lambda: None) -> None:
+        """`still_ours` is asked before anything is changed, and has its say by an error."""
+        self.folder, self.still_ours = folder, still_ours
         self.file = folder / "state.pt"
         self._written = time.monotonic()
         self._cost = 0.0
-
-    @contextmanager
-    def owned(self) -> Iterator[None]:
-        """By one process at a time: two that wrote into one run would spoil it."""
-        path = self.folder / "owner.txt"
-        with ExitStack() as ours:
-            try:
-                file = ours.enter_context(held(path, wait=False))
-            except BlockingIOError:
-                owner = path.read_text(encoding="utf-8")
-                raise UserError(f"this run is being trained already, by {owner} ({path}); wait for it or end it") from None
-            file.truncate(0)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            file.write(f"process {os.getpid()} on {platform.node()} since {now}")
-            file.flush()
-            yield
 
     def load(self, spec_digest: str) -> dict[str, Any] | None:
         if not self.file.exists():
@@ -65,13 +45,14 @@ class Checkpoint:
 
     def save(self, state: dict[str, Any]) -> None:
         begun = time.monotonic()
-        with replacing(self.file) as beside:
+        with replacing(self.file, may=self.still_ours) as beside:
             torch.save(state, beside)
         self._written = time.monotonic()
         self._cost = self._written - begun
 
     def remove(self) -> None:
-        """After the record is whole; the lock file goes with the folder."""
+        """After the record is whole."""
+        self.still_ours()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

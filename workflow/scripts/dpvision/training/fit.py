@@ -19,8 +19,10 @@ from dpvision.privacy.accounting import Mechanism, calibrate
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
+from dpvision.training.devices import ALONE, Devices
 from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
+from dpvision.training.leaving import Told, stay
 from dpvision.training.precision import in_precision
 from dpvision.training.randomness import stream, stream_seed
 from dpvision.training.step import Step
@@ -43,9 +45,10 @@ class Training:
         device: torch.device,
         decided: Path | None = None,
         memory_mb: float = math.inf,
+        devices: Devices = ALONE,
     ) -> None:
         recipe, budget, seed = spec["recipe"], spec["budget"], spec["seed"]
-        self.spec, self.physical_batch, self.device = spec, physical_batch, device
+        self.spec, self.physical_batch, self.device, self.devices = spec, physical_batch, device, devices
         self.ends = specs.epoch_ends(spec)
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
@@ -67,11 +70,12 @@ class Training:
         self.optimizer = _optimizer(recipe["optimizer"], self.network)
         self.schedule = _schedule(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
-        self.sampling = stream(seed, f"sampling of {digest(spec)}")
-        self.noise = stream(seed, f"noise of {digest(spec)}", device)
-        augmented = stream(seed, f"views of {digest(spec)}", device)
+        name = digest(specs.on_one_device(spec))
+        self.sampling = stream(seed, f"sampling of {name}")
+        self.noise = stream(seed, f"noise of {name}", device)
+        augmented = stream(seed, f"views of {name}", device)
         self.views = Views(**recipe["augmentation"], generator=augmented) if recipe["augmentation"] else None
-        self.decided = Decided(decided, spec, device) if decided and self.sigma else None
+        self.decided = Decided(decided, spec, device) if decided and self.sigma and devices.first else None
         sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
         self.step = Step(
             in_precision(self.network, recipe["precision"]),
@@ -86,7 +90,9 @@ class Training:
             views=self.views,
             choices=self.decided.read() if self.decided else None,
             memory_mb=memory_mb,
+            devices=devices,
         )
+        self.told: Told = stay  # asked between physical batches; where it says so, `Left` comes out of whatever is under way
         self.made = 0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}
@@ -109,17 +115,13 @@ class Training:
         return self.step.gradients.choices if isinstance(self.step.gradients, Fast) else {}
 
     def run(self, after_step: Tick = lambda _: None, after_epoch: Tick = lambda _: None) -> None:
-        """On from wherever it is to the last step."""
-        while self.made < self.planned:
+        """On from wherever it is to the last step, and to the end of its epoch."""
+        if self.devices.count > 1:
+            self.step.decide()
+        while len(self.history) < len(self.ends):
             begun = time.perf_counter()
-            seen = self.step()
-            if self.decided and not self.made:  # the first step decides
-                self.decided.write(self.choices)
-            if self.average:
-                self.average.update(self.made)
-            self.made += 1
-            self._losses.append(seen.losses)
-            self._norms.append(seen.norms)
+            if self.made < self.ends[len(self.history)]:  # else it was left in an evaluation
+                self._make_step()
             epoch_over = self.made == self.ends[len(self.history)]
             if epoch_over:
                 self._end_epoch()
@@ -130,9 +132,18 @@ class Training:
                 after_epoch(self)
             after_step(self)
 
+    def _make_step(self) -> None:
+        seen = self.step(self.told)
+        if self.decided and not self.made:  # the first step decides
+            self.decided.write(self.choices)
+        if self.average:
+            self.average.update(self.made)
+        self.made += 1
+        self._losses.append(seen.losses)
+        self._norms.append(seen.norms)
+
     def _end_epoch(self) -> None:
         losses, norms = torch.cat(self._losses).cpu(), torch.cat(self._norms).cpu()
-        self._losses, self._norms = [], []
         row: dict[str, Any] = {
             "epoch": len(self.history) + 1,
             "step": self.made,
@@ -149,6 +160,7 @@ class Training:
                 averaged = self.evaluate(examples, self.average.network)
                 row |= {f"averaged_{name}_{key}": value for key, value in averaged.items()}
         self.history.append(row)
+        self._losses, self._norms = [], []
         if row["validation_top1"] > self.best["top1"]:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
             self.best = {"epoch": row["epoch"], "top1": row["validation_top1"], "weights": weights}
@@ -158,7 +170,7 @@ class Training:
     def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
         """Of the live network, or of another with its layers; in the precision in which it is trained."""
         network = in_precision(self.network if network is None else network, self.spec["recipe"]["precision"])
-        return evaluate(network, examples, self.physical_batch)
+        return evaluate(network, examples, self.physical_batch, self.told, self.devices)
 
     def state(self) -> dict[str, Any]:
         """All that the steps to come depend on, and all that was seen so far."""

@@ -10,9 +10,17 @@
     provenance.json      what made it: code, versions, machine, time, memory
 
 Everything but times and memory is the same whenever the same machine runs the same spec.
+
+All of it appears at once, as the folder .whole; the files beside are links to what is in there. Snakemake deletes those
+before it starts a job, also one that was planned before another process finished the run: that job shows them again.
 """
 
+import copy
 import math
+import os
+import shutil
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +28,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from dpvision.errors import UserError
-from dpvision.files import file_digest, read_json, replacing, write_csv, write_json
+from dpvision.files import digest, file_digest, read_json, replacing, write_csv, write_json
 from dpvision.models import build
 
 if TYPE_CHECKING:
@@ -31,21 +39,39 @@ def metrics(training: "Training") -> dict[str, Any]:
     """At the last step, and with the weights of the epoch that the validation examples found best."""
     sets = {"train": training.train, "validation": training.validation, "test": training.test}
     last = {name: training.evaluate(examples) for name, examples in sets.items()}
-    weights = {name: tensor.detach().clone() for name, tensor in training.network.state_dict().items()}
-    training.network.load_state_dict(training.best["weights"])
-    best = {name: training.evaluate(examples) for name, examples in sets.items()}
-    training.network.load_state_dict(weights)
+    network = copy.deepcopy(training.network)
+    network.load_state_dict(training.best["weights"])
+    best = {name: training.evaluate(examples, network) for name, examples in sets.items()}
     averaged = {}
     if training.average:
-        network = training.average.network
-        averaged = {"averaged": {name: training.evaluate(examples, network) for name, examples in sets.items()}}
+        averaging = training.average.network
+        averaged = {"averaged": {name: training.evaluate(examples, averaging) for name, examples in sets.items()}}
     return averaged | {
         "last_step": {"step": training.made, **last},
         "best_epoch": {"epoch": training.best["epoch"], "chosen_by": "validation top1", **best},
     }
 
 
-def write_record(folder: Path, training: "Training", ledger: dict[str, Any], provenance: dict[str, Any]) -> None:
+def write_record(
+    folder: Path,
+    training: "Training",
+    ledger: dict[str, Any],
+    provenance: dict[str, Any],
+    still_ours: Callable[[], None] = lambda: None,
+) -> None:
+    """`still_ours` is asked last of all before the record appears, and has its say by an error."""
+    beside = folder / f".record-{uuid.uuid4().hex}"
+    try:
+        _write(beside, training, ledger, provenance)
+        still_ours()
+        shutil.rmtree(_whole(folder), ignore_errors=True)
+        beside.rename(_whole(folder))
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    show(folder)
+
+
+def _write(folder: Path, training: "Training", ledger: dict[str, Any], provenance: dict[str, Any]) -> None:
     write_json(folder / "spec.json", training.spec)
     write_json(folder / "metrics.json", finite(metrics(training)))
     write_csv(folder / "history.csv", training.history)
@@ -54,6 +80,22 @@ def write_record(folder: Path, training: "Training", ledger: dict[str, Any], pro
     if training.average:
         digests["averaged_sha256"] = _write_weights(folder / "averaged.safetensors", training.average.network)
     write_json(folder / "provenance.json", provenance | digests)
+
+
+def _whole(folder: Path) -> Path:
+    return folder / ".whole"
+
+
+def is_whole(folder: Path, spec: dict[str, Any]) -> bool:
+    """Whether the record of just this spec is there, shown or not."""
+    provenance = _whole(folder) / "provenance.json"
+    return provenance.exists() and read_json(provenance)["spec"] == digest(spec)
+
+
+def show(folder: Path) -> None:
+    for file in _whole(folder).iterdir():
+        (folder / file.name).unlink(missing_ok=True)
+        os.link(file, folder / file.name)
 
 
 def _write_weights(file: Path, network: nn.Module) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,17 @@ from dpvision.plan import specs
 from dpvision.privacy.ledger import ledger, no_ledger, simulated_ledger
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
+from dpvision.training.devices import Devices, together
 from dpvision.training.fit import Training
-from dpvision.training.machine import device
-from dpvision.training.record import write_record
+from dpvision.training.leaving import Left
+from dpvision.training.owner import owned
+from dpvision.training.record import is_whole, metrics, show, write_record
 
 log = logging.getLogger(__name__)
+
+
+class ToldToLeave(UserError):
+    """By a signal, with the state kept."""
 
 
 def train(
@@ -33,32 +39,71 @@ def train(
     memory_mb: float,
 ) -> None:
     """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names."""
-    origin = Origin("dpvision.training.run")
     found = {best["study"]: best for best in map(read_json, studies)}
     spec = with_findings(spec, found)
-    place = Checkpoint(checkpoint)
-    with place.owned(), _told_to_leave() as told:
-        training = Training(spec, load(data, data_part(spec)), physical_batch, device(), decided, memory_mb)
+    with owned(record / ".owner") as still_ours:
+        if is_whole(record, spec):
+            log.info("this run is finished; delete %s to train it anew", record)
+            show(record)
+            Checkpoint(checkpoint, still_ours).remove()
+            return
+        work = (spec, data, found, record, checkpoint, decided, physical_batch, memory_mb)
+        with together(specs.device_count(spec), work) as devices:
+            take_part(devices, *work, still_ours)
+
+
+def take_part(
+    devices: Devices,
+    spec: specs.Spec,
+    data: Path,
+    found: dict[str, dict],
+    record: Path,
+    checkpoint: Path,
+    decided: Path,
+    physical_batch: int,
+    memory_mb: float,
+    still_ours: Callable[[], None] = lambda: None,
+) -> None:
+    """As one of the processes of a run, of which the first keeps the state and leaves the record."""
+    origin = Origin("dpvision.training.run")
+    with _told_to_leave() as told:
+        place = Checkpoint(checkpoint, still_ours)
+        device = devices.device()
+        memory_mb /= devices.count if device.type == "cpu" else 1
+        training = Training(spec, load(data, data_part(spec)), physical_batch, device, decided, memory_mb, devices)
         sessions = _resume(training, place)
+        training.told = lambda: bool(told)
 
         def so_far() -> list[dict[str, Any]]:
             return [*sessions, _session(origin, training)]
 
         def after_step(training: Training) -> None:
             progress.step(training.made, lambda: _line(training))
-            if told or place.due():
-                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
-            if told:
-                raise UserError(
-                    f"told to leave ({told[0]}) at step {training.made} of {training.planned}: the state is kept in "
-                    f"{place.file}, the same command goes on from there"
-                )
+            (due,) = devices.largest(devices.first and place.due())
+            if due:
+                save()
 
-        with closing(Progress(record.name, training.planned)) as progress:
-            training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
-        write_record(
-            record, training, spent(training, found), origin.provenance(spec, sessions=so_far(), clipping=training.choices)
-        )
+        def save() -> None:
+            devices.compare(training.network)
+            if devices.first:
+                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
+
+        try:
+            with closing(Progress(record.name, training.planned)) as progress:
+                training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
+            devices.compare(training.network)
+            if not devices.first:
+                metrics(training)  # with the first, for the record
+                return
+            made_by = origin.provenance(spec, sessions=so_far(), clipping=training.choices)
+            write_record(record, training, spent(training, found), made_by, still_ours)
+        except Left:
+            save()
+            (number,) = devices.largest(told[0] if told else 0)
+            raise ToldToLeave(
+                f"told to leave ({signal.Signals(number).name}) at step {training.made} of {training.planned}: the state is "
+                f"kept in {place.file}, the same command goes on from there"
+            ) from None
         place.remove()
 
 
@@ -95,12 +140,11 @@ def _session(origin: Origin, training: Training) -> dict[str, Any]:
 
 
 @contextmanager
-def _told_to_leave() -> Iterator[list[str]]:
-    """Filled by SIGTERM and SIGINT, which here ask for a checkpoint and an end, at the next step."""
-    told: list[str] = []
-    before = {
-        s: signal.signal(s, lambda number, _: told.append(signal.Signals(number).name)) for s in (signal.SIGTERM, signal.SIGINT)
-    }
+def _told_to_leave() -> Iterator[list[int]]:
+    """Filled by signals that here ask for a checkpoint and an end; a cluster sends SIGUSR1 ahead of a time limit."""
+    told: list[int] = []
+    asks = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    before = {s: signal.signal(s, lambda number, _: told.append(number)) for s in asks}
     try:
         yield told
     finally:

@@ -1,0 +1,37 @@
+"""Any process but the first of a training on several devices; the first one starts it (devices.py) and tells it what to do."""
+
+import logging
+import os
+import pickle
+import sys
+import threading
+
+from dpvision.training.devices import joined
+from dpvision.training.machine import use_threads
+from dpvision.training.run import ToldToLeave, take_part
+
+
+def main() -> None:
+    rank, count, meeting, threads, work = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    words = f"%(asctime)s  process {rank}: %(message)s"
+    logging.basicConfig(level=logging.WARNING, format=words, datefmt="%H:%M:%S", force=True)
+    use_threads(threads)
+    try:
+        with joined(rank, count, meeting) as devices:
+            take_part(devices, *work)
+    except ToldToLeave:
+        pass  # as all were: the first one says so
+    except Exception:
+        logging.exception("failed:")
+        sys.exit(1)
+
+
+def _end_with_the_first() -> None:
+    """Nothing more comes through the pipe: it ends when its other end does, however that came to die."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
