@@ -59,6 +59,23 @@ def record_of(project: Path) -> dict[str, object]:
     return whole | {"history": rows}
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=lambda number: number.name)
+def test_a_clusters_signal_to_all_processes_of_a_job_leaves_a_checkpoint(project, number):
+    process, results = start(project), project / "results/quick"
+
+    def words() -> str:
+        return "".join(file.read_text() for file in results.glob("logs/train/*.log"))
+
+    while "epoch 1/12" not in words():
+        assert process.poll() is None, (project / "output.txt").read_text()
+        time.sleep(0.1)
+    os.killpg(process.pid, number)
+    assert process.wait() == 1
+    assert f"told to leave ({number.name}) at step" in words()
+    assert "the same command goes on from there" in (project / "output.txt").read_text()
+    assert list(results.glob("checkpoints/*/state.pt"))
+
+
 def test_a_run_killed_again_and_again_ends_like_one_that_was_not(project, tmp_path_factory):
     twin = shutil.copytree(project, tmp_path_factory.mktemp("twin") / "project")
     assert start(project).wait() == 0, (project / "output.txt").read_text()
