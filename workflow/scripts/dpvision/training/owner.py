@@ -87,7 +87,7 @@ def _take(folder: Path, number: int) -> tuple[Path, str] | None:
     if _look(ours)[0] != text:
         return None
     if _highest(folder) != number:  # we looked long ago: the number was given, and its file is gone by now
-        ours.unlink()
+        ours.unlink(missing_ok=True)  # the present owner may have done so
         return None
     for other in _numbers(folder):
         if other < number:
