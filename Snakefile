@@ -17,6 +17,7 @@ it is there already: python -m dpvision plan. Logs and benchmarks mirror these p
 """
 
 import shutil
+import signal
 import sys
 
 from snakemake.exceptions import WorkflowError
@@ -24,6 +25,9 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 min_version("9.27")
+# A cluster sends it to all of a job ahead of its time limit (sbatch --signal=USR1@60): a training answers, and the
+# snakemake around it has to live until it did.
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
 from dpvision import files, plan

@@ -1,5 +1,6 @@
 """Killed at any moment, the same snakemake command goes on and ends with the same bits."""
 
+import json
 import os
 import random
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,16 @@ def start(project: Path) -> subprocess.Popen:
         return subprocess.Popen(command, cwd=project, env=environment, stdout=output, stderr=output, start_new_session=True)
 
 
+def until(condition: Callable[[], bool], process: subprocess.Popen) -> None:
+    while not condition():
+        assert process.poll() is None, "it ended"
+        time.sleep(0.1)
+
+
+def log(project: Path) -> str:
+    return "".join(file.read_text() for file in (project / "results/quick/logs/train").glob("*.log"))
+
+
 def record_of(project: Path) -> dict[str, object]:
     """What must not depend on interruptions: everything but times."""
     (run,) = plan.load({"scale": "quick", "papers": ["scalenorm"]}, project).runs
@@ -57,6 +69,36 @@ def record_of(project: Path) -> dict[str, object]:
     rows = [line.rsplit(",", 1)[0] for line in (folder / "history.csv").read_text().splitlines()]  # seconds come last
     whole = {name: (folder / name).read_bytes() for name in ("weights.safetensors", "metrics.json", "ledger.json", "spec.json")}
     return whole | {"history": rows}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=lambda number: number.name)
+def test_a_clusters_signal_to_all_processes_of_a_job_leaves_a_checkpoint(project, number):
+    process = start(project)
+    until(lambda: "epoch 1/12" in log(project), process)
+    os.killpg(process.pid, number)
+    assert process.wait() == 1
+    assert f"told to leave ({number.name}) at step" in log(project)
+    assert "the same command goes on from there" in (project / "output.txt").read_text()
+    assert list((project / "results/quick").glob("checkpoints/*/state.pt"))
+
+
+def test_the_same_command_waits_for_the_job_of_a_killed_snakemake_and_takes_what_it_made(project):
+    head = start(project)
+    until(lambda: "epoch 1/12" in log(project), head)
+    (owner,) = (project / "results/quick/runs").glob("*/.owner/1")
+    orphan = json.loads(owner.read_text())["process"]
+    os.kill(orphan, signal.SIGSTOP)
+    head.kill()
+    head.wait()
+    again = start(project)
+    until(lambda: "waits for it" in log(project), again)
+    assert f"already, by process {orphan} on " in (project / "output.txt").read_text()
+    os.kill(orphan, signal.SIGCONT)
+    assert again.wait() == 0, (project / "output.txt").read_text()
+    assert "this run is finished" in log(project)
+    record = owner.parents[1]
+    assert len(json.loads((record / "provenance.json").read_text())["sessions"]) == 1
+    assert not (project / "results/quick/checkpoints" / record.name).exists()
 
 
 def test_a_run_killed_again_and_again_ends_like_one_that_was_not(project, tmp_path_factory):

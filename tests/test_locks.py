@@ -1,5 +1,6 @@
 """A file is held by one process at a time, and free as soon as that process ends."""
 
+import fcntl
 import signal
 import subprocess
 import sys
@@ -45,6 +46,12 @@ def test_what_another_process_holds_is_refused_without_waiting(tmp_path, holder)
     assert is_held(tmp_path / "lock")
     with pytest.raises(BlockingIOError), held(tmp_path / "lock", wait=False):
         pass
+
+
+def test_it_is_locked_for_fcntl_which_other_machines_see(tmp_path, holder):
+    holder()
+    with open(tmp_path / "lock", "a") as file, pytest.raises(BlockingIOError):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_it_is_free_as_soon_as_its_holder_is_killed(tmp_path, holder):

@@ -3,6 +3,7 @@
 in   prepared arrays; best.json of the studies that the spec names
 out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, weights.safetensors, provenance.json
      (training/record.py says what each holds), and averaged.safetensors where the recipe averages;
+     runs/RUN/.whole, which those are links to: a job that finds it there has nothing to do; runs/RUN/.owner: who trains it
      {results}/checkpoints/RUN/ while it is unfinished; {results}/choices/ how gradients are clipped, shared by runs of a kind
 """
 

@@ -9,6 +9,7 @@ its file kept its date at so many looks in a row. No two clocks are compared, an
 counts as one. Who was taken for dead and lives (suspended, cut off) finds its file gone before it writes.
 """
 
+import errno
 import json
 import logging
 import os
@@ -64,7 +65,7 @@ def _taken(folder: Path) -> tuple[Path, str]:
         owner, shown = _look(folder / str(number))
         looks = looks + 1 if (number, shown) == watched else 0
         watched = number, shown
-        if not owner or looks == LOOKS or _ended(json.loads(owner)):
+        if not owner or looks >= LOOKS or _ended(json.loads(owner)):
             if taken := _take(folder, number + 1):
                 if owner:
                     log.info("takes over from %s, which is dead", _named(json.loads(owner)))
@@ -87,7 +88,7 @@ def _take(folder: Path, number: int) -> tuple[Path, str] | None:
     if _look(ours)[0] != text:
         return None
     if _highest(folder) != number:  # we looked long ago: the number was given, and its file is gone by now
-        ours.unlink()
+        ours.unlink(missing_ok=True)  # the present owner may have done so
         return None
     for other in _numbers(folder):
         if other < number:
@@ -108,7 +109,9 @@ def _look(file: Path) -> tuple[str, int]:
     try:
         with open(file, encoding="utf-8") as opened:
             return opened.read(), os.fstat(opened.fileno()).st_mtime_ns
-    except FileNotFoundError:
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ESTALE):  # the second is NFS', of a file that went while it was open
+            raise
         return "", 0
 
 

@@ -57,7 +57,7 @@ def write_record(
     training: "Training",
     ledger: dict[str, Any],
     provenance: dict[str, Any],
-    still_ours: Callable[[], None] = lambda: None,
+    still_ours: Callable[[], None],
 ) -> None:
     """`still_ours` is asked last of all before the record appears, and has its say by an error."""
     beside = folder / f".record-{uuid.uuid4().hex}"
