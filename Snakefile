@@ -55,6 +55,14 @@ wildcard_constraints:
     worker=r"\d+",
 
 
+# Seconds each, and a download wants the network: on a cluster these run where snakemake runs, not in a job.
+localrules:
+    download,
+    search,
+    table,
+    figure,
+
+
 rule all:
     default_target: True
     input:
