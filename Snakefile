@@ -24,7 +24,7 @@ from snakemake.utils import min_version
 min_version("9.27")
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
-from dpvision import files, plan
+from dpvision import cluster, files, plan
 from dpvision.errors import UserError
 
 
@@ -43,6 +43,14 @@ LOGS = f"{RESULTS}/logs"
 # file's date too, where results were copied without Snakemake's own notes (.snakemake).
 for name, spec in PLAN.artifacts.items():
     files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
+
+
+onstart:
+    if workflow.executor_plugin.name == "slurm":
+        try:
+            cluster.take_over()
+        except UserError as error:
+            raise WorkflowError(str(error)) from None
 
 
 wildcard_constraints:

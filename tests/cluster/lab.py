@@ -50,6 +50,16 @@ def wait_for(what: str, condition: Callable[[], bool], seconds: float = 60) -> N
         time.sleep(0.2)
 
 
+def marked(mark: str) -> list[int]:
+    """The processes that were started with this in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile, or another user's
+            if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
 @contextmanager
 def running() -> Iterator["Lab"]:
     """A cluster while this lasts. The folder is the clone's own: what an earlier run left there is ended first."""
@@ -126,11 +136,9 @@ class Lab:
 
     def end_all(self) -> None:
         """Whatever still carries the mark."""
-        mark = f"{MARK}={self.folder}".encode()
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # ended meanwhile, or another user's
-                if mark in (process / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(process.name), signal.SIGKILL)
+        for process in marked(f"{MARK}={self.folder}"):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def run(self, *command: str, timeout: float = 60) -> str:
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=timeout)
@@ -187,7 +195,9 @@ class Lab:
         host = socket.gethostname().partition(".")[0]
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 * 4 // 10
         (self.folder / "etc/slurm.conf").write_text(
-            SLURM.format(host=host, user=self.user, folder=self.folder, cpus=CPUS, memory=memory, socket=self.socket, **self.ports)
+            SLURM.format(
+                host=host, user=self.user, folder=self.folder, cpus=CPUS, memory=memory, socket=self.socket, **self.ports
+            )
         )
         # two devices that every machine has: what a GPU is to SLURM is a device's file
         devices = "".join(f"NodeName=node[1-2] Name=gpu Type=fake File=/dev/{device}\n" for device in ("null", "zero"))
@@ -218,10 +228,12 @@ def install() -> None:
     if root and subprocess.run([*root, "true"], capture_output=True).returncode:
         raise Unavailable(f"{wanted} missing, and neither root nor sudo without a password to install it with")
     # what Debian asks before a package may start its services; 101 is no
-    quiet = f"test -e {POLICY} || {{ printf '#!/bin/sh\\nexit 101\\n' > {POLICY}; chmod 755 {POLICY}; trap 'rm {POLICY}' EXIT; }}"
+    no = f"printf '#!/bin/sh\\nexit 101\\n' > {POLICY}; chmod 755 {POLICY}; trap 'rm {POLICY}' EXIT"
     apt = "apt-get -q -o DPkg::Lock::Timeout=300"
-    script = f"{quiet}; {apt} update && DEBIAN_FRONTEND=noninteractive {apt} install -y --no-install-recommends {wanted}"
-    done = subprocess.run([*root, "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    get = f"{apt} update && DEBIAN_FRONTEND=noninteractive {apt} install -y --no-install-recommends {wanted}"
+    done = subprocess.run(
+        [*root, "sh", "-c", f"test -e {POLICY} || {{ {no}; }}; {get}"], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     if done.returncode:
         raise Unavailable(f"apt-get could not install {wanted}: {done.stderr.strip()[-500:]}")
 
