@@ -113,15 +113,18 @@ class Project:
     def training_under_way(self, *arguments: str) -> tuple[Head, str]:
         """A head, and the id of its training's job once that has something to lose.
 
-        It is held there until SLURM ends it (by SIGCONT and SIGTERM), so that a quick machine does not finish it before.
+        The training is held there, so that a quick machine does not finish it: a SLURM that ends a job wakes it first.
         """
         head = self.snakemake(*(arguments or [self.metrics]))
         head.reaches("a first checkpoint", self.checkpoint.exists)
         job = head.submitted("train")[-1]
+        self.signal_training(job, signal.SIGSTOP)
+        return head, job
+
+    def signal_training(self, job: str, number: signal.Signals) -> None:
         for process in lab.marked(f"SLURM_JOB_ID={job}"):
             if b".train.py" in Path(f"/proc/{process}/cmdline").read_bytes():
-                os.kill(process, signal.SIGSTOP)
-        return head, job
+                os.kill(process, number)
 
     def record(self) -> dict[str, object]:
         """What must not depend on interruptions: everything but times."""

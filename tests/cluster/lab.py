@@ -6,8 +6,8 @@ found and ended, also those that killed tests left behind, and nothing else ever
 """
 
 import fcntl
-import getpass
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -83,7 +83,7 @@ def running() -> Iterator["Lab"]:
 class Lab:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.user = getpass.getuser()
+        self.user = pwd.getpwuid(os.geteuid()).pw_name
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {
             **os.environ,
@@ -124,6 +124,7 @@ class Lab:
         for name in reversed(list(self.daemons)):
             self.end(name)
         self.end_all()
+        shutil.rmtree(self.folder / "database", ignore_errors=True)  # large; the logs stay
 
     def end(self, name: str) -> None:
         daemon = self.daemons.pop(name)

@@ -1,6 +1,7 @@
 """On a real SLURM: the pipeline goes through it, and through what happens on clusters."""
 
 import re
+import signal
 
 import yaml
 from lab import ROOT, wait_for
@@ -39,8 +40,9 @@ def test_the_switch_to_gres_is_the_one_in_the_profile(project):
     switch = yaml.safe_load("\n".join(written).replace("slurm_partition: gpu", "slurm_partition: main"))
     profile = project.folder / "slurm/config.yaml"
     profile.write_text(profile.read_text() + yaml.safe_dump(switch))
-    _, job = project.training_under_way()
-    shown = project.lab.run("scontrol", "show", "job", job)
+    head = project.snakemake(project.metrics)
+    head.reaches("a submission", lambda: bool(head.submitted("train")))
+    shown = project.lab.run("scontrol", "show", "job", *head.submitted("train"))
     assert "TresPerNode=gres:gpu:1" in shown
     assert "TresPerJob" not in shown
 
@@ -99,9 +101,11 @@ def test_a_preempted_training_is_queued_again_by_slurm_and_goes_on(project, undi
 
 
 def test_a_run_outlives_an_outage_of_the_accounting_daemon(project, undisturbed):
-    head, _ = project.training_under_way(f"results/lab/activations/{next(iter(project.plan.activations))}/histograms.csv")
+    (analysis,) = project.plan.activations
+    head, job = project.training_under_way(f"results/lab/activations/{analysis}/histograms.csv")
     project.lab.stop_accounting()
     try:
+        project.signal_training(job, signal.SIGCONT)
         assert head.end() == 0, head.said()
         assert not project.lab.succeeds("sacct")
     finally:
@@ -110,15 +114,11 @@ def test_a_run_outlives_an_outage_of_the_accounting_daemon(project, undisturbed)
     assert project.record() == undisturbed.record()
 
 
-def test_a_second_snakemake_in_the_folder_is_refused(project):
-    first, _ = project.training_under_way()
+def test_a_second_snakemake_is_refused_while_the_first_lives_and_goes_on_where_it_was_killed(project, undisturbed):
+    first, orphan = project.training_under_way()
     second = project.snakemake(project.metrics)
     assert second.end() == 1
     assert f"another snakemake works in this folder: process {first.process.pid}" in second.said()
-
-
-def test_after_a_killed_snakemake_the_same_command_ends_its_jobs_and_goes_on(project, undisturbed):
-    first, orphan = project.training_under_way()
     first.kill()
     second = project.snakemake(project.metrics)
     assert second.end() == 0, second.said()

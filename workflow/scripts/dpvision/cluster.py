@@ -1,6 +1,5 @@
 """What a snakemake that was killed leaves in SLURM's queue."""
 
-import getpass
 import os
 import subprocess
 import sys
@@ -47,7 +46,7 @@ def take_over() -> None:
 
 def _queued() -> list[str]:
     """The ids of the jobs that were submitted from this folder. None where the controller does not answer."""
-    asked = ["squeue", "--noheader", "--user", getpass.getuser(), "--format", "%i|%j|%Z"]
+    asked = ["squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i|%j|%Z"]
     answer = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     jobs = [line.split("|", 2) for line in answer.splitlines()]
     return [job for job, name, folder in jobs if name.startswith(PREFIX) and Path(folder) == Path.cwd()]
