@@ -102,11 +102,12 @@ def test_a_preempted_training_is_queued_again_by_slurm_and_goes_on(project, undi
 
 def test_a_run_outlives_an_outage_of_the_accounting_daemon(project, undisturbed):
     (analysis,) = project.plan.activations
-    head, job = project.training_under_way(f"results/lab/activations/{analysis}/histograms.csv")
+    head, job = project.training_under_way(project.metrics, f"results/lab/activations/{analysis}/histograms.csv")
     project.lab.stop_accounting()
     try:
         project.signal_training(job, signal.SIGCONT)
         assert head.end() == 0, head.said()
+        assert len(head.submitted("activations")) == 1
         assert not project.lab.succeeds("sacct")
     finally:
         project.lab.start_accounting()
