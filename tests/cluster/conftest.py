@@ -24,7 +24,7 @@ DEMO = yaml.safe_load((ROOT / "config/scales/demo.yaml").read_text())
 SCALE = DEMO | {"resources": DEMO["resources"] | {"train": DEMO["resources"]["train"] | {"gpu": 1}}}
 SCALENORM = SCALE["papers"]["scalenorm"]
 SCALENORM["seeds"] = [34]
-SCALENORM["recipes"]["resnet9"]["epochs"] = 12
+SCALENORM["recipes"]["resnet9"]["epochs"] = 8
 SCALENORM["searches"]["groups"]["trials"] = 2
 SCALENORM["hessian"] |= {"iterations": 20, "lanczos_steps": 20}
 SCALENORM["cells"]["cifar10"] |= {"epsilons": [7.42], "models": ["scaleresnet9"]}
@@ -104,7 +104,7 @@ class Project:
         self.plan = plan.load({"scale": "lab", "papers": ["scalenorm"]}, folder)
         (self.run,) = self.plan.runs
         self.metrics = f"results/lab/runs/{self.run}/metrics.json"
-        self.checkpoint = folder / f"results/lab/checkpoints/{self.run}/state.pt"
+        self.log = folder / f"results/lab/logs/train/{self.run}.log"
 
     def snakemake(self, *arguments: str) -> Head:
         self.heads.append(Head(self.lab, self.folder, *arguments))
@@ -116,7 +116,7 @@ class Project:
         The training is held there, so that a quick machine does not finish it: a SLURM that ends a job wakes it first.
         """
         head = self.snakemake(*(arguments or [self.metrics]))
-        head.reaches("a first checkpoint", self.checkpoint.exists)
+        head.reaches("a first epoch", lambda: self.log.exists() and "epoch 1/" in self.log.read_text())
         job = head.submitted("train")[-1]
         self.signal_training(job, signal.SIGSTOP)
         return head, job
@@ -177,6 +177,7 @@ def project(undisturbed: Project, tmp_path: Path) -> Iterator[Project]:
     shutil.copytree(undisturbed.folder, tmp_path / "project")
     copy = Project(undisturbed.lab, tmp_path / "project")
     shutil.rmtree((copy.folder / copy.metrics).parent)
+    copy.log.unlink()
     yield copy
     for head in copy.heads:  # where a test failed half way
         head.kill()

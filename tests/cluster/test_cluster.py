@@ -1,7 +1,6 @@
 """On a real SLURM: the pipeline goes through it, and through what happens on clusters."""
 
 import re
-import signal
 
 import yaml
 from lab import ROOT, wait_for
@@ -54,37 +53,36 @@ def test_what_the_cluster_refuses_is_told_in_sbatchs_own_words(project):
     assert "Invalid partition name specified" in head.said()
 
 
-def test_a_cancelled_training_is_submitted_again_and_goes_on(project, undisturbed):
+def test_a_training_cancelled_on_a_node_that_is_drained_is_submitted_again_and_goes_on_elsewhere(project, undisturbed):
     head, job = project.training_under_way()
-    project.lab.run("scancel", job)
-    assert head.end() == 0, head.said()
+    node = project.node_of(job)
+    project.lab.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=repair")
+    try:
+        project.lab.run("scancel", job)
+        head.reaches("a start elsewhere", lambda: project.node_of(head.submitted("train")[-1]) not in ("", node))
+        assert head.end() == 0, head.said()
+    finally:
+        project.lab.run("scontrol", "update", f"nodename={node}", "state=resume")
     assert "SLURM status is: 'CANCELLED'" in head.said()
     assert len(head.submitted("train")) == 2
     assert project.sessions() == 2
     assert project.record() == undisturbed.record()
 
 
-def test_a_training_over_its_time_limit_is_submitted_again_and_goes_on(project, undisturbed):
-    head, job = project.training_under_way()
+def test_over_its_time_limit_a_training_goes_on_although_the_accounting_daemon_is_away(project, undisturbed):
+    (analysis,) = project.plan.activations
+    head, job = project.training_under_way(project.metrics, f"results/lab/activations/{analysis}/histograms.csv")
     project.lab.run("scontrol", "update", f"jobid={job}", "endtime=now")
-    assert head.end() == 0, head.said()
+    project.lab.stop_accounting()
+    try:
+        assert head.end() == 0, head.said()
+        assert not project.lab.succeeds("sacct")
+    finally:
+        project.lab.start_accounting()
+        wait_for("accounting", lambda: project.lab.succeeds("sacct"))
     assert "SLURM status is: 'TIMEOUT'" in head.said()
     assert len(head.submitted("train")) == 2
-    assert project.sessions() == 2
-    assert project.record() == undisturbed.record()
-
-
-def test_a_training_on_a_node_that_is_drained_goes_on_elsewhere(project, undisturbed):
-    head, job = project.training_under_way()
-    node = project.node_of(job)
-    project.lab.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=repair")
-    try:
-        project.lab.run("scontrol", "requeue", job)
-        head.reaches("a start elsewhere", lambda: project.node_of(job) not in ("", node))
-        assert head.end() == 0, head.said()
-    finally:
-        project.lab.run("scontrol", "update", f"nodename={node}", "state=resume")
-    assert head.submitted("train") == [job]
+    assert len(head.submitted("activations")) == 1
     assert project.sessions() == 2
     assert project.record() == undisturbed.record()
 
@@ -97,21 +95,6 @@ def test_a_preempted_training_is_queued_again_by_slurm_and_goes_on(project, undi
     assert head.submitted("train") == [job]
     assert project.states_of(job) == ["PREEMPTED", "COMPLETED"]
     assert project.sessions() == 2
-    assert project.record() == undisturbed.record()
-
-
-def test_a_run_outlives_an_outage_of_the_accounting_daemon(project, undisturbed):
-    (analysis,) = project.plan.activations
-    head, job = project.training_under_way(project.metrics, f"results/lab/activations/{analysis}/histograms.csv")
-    project.lab.stop_accounting()
-    try:
-        project.signal_training(job, signal.SIGCONT)
-        assert head.end() == 0, head.said()
-        assert len(head.submitted("activations")) == 1
-        assert not project.lab.succeeds("sacct")
-    finally:
-        project.lab.start_accounting()
-        wait_for("accounting", lambda: project.lab.succeeds("sacct"))
     assert project.record() == undisturbed.record()
 
 
