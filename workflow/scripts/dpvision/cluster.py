@@ -10,6 +10,7 @@ from pathlib import Path
 from dpvision.errors import UserError
 from dpvision.locks import held
 
+OWNER = Path(".snakemake/head")
 PREFIX = "dpvision_"  # of the jobs' names: slurm-jobname-prefix in slurm/config.yaml
 PAUSE = 2.0
 PATIENCE = 150.0  # seconds; a job has SLURM's KillWait, 30 s by default, to keep its state
@@ -23,15 +24,21 @@ def take_over() -> None:
     A new one does not know them and submits the same work again: those that run would refuse their twins, and those
     that wait would do it once more later. A training that is ended keeps its state, and its new job goes on from there.
     """
+    orphans = _queued()
     try:
-        file = _ours.enter_context(held(Path(".snakemake/head"), wait=False))
+        file = _ours.enter_context(held(OWNER, wait=False))
     except BlockingIOError:
-        owner = Path(".snakemake/head").read_text(encoding="utf-8")
-        raise UserError(f"another snakemake works in this folder: {owner}; wait for it or end it") from None
+        raise UserError(f"another snakemake works in this folder: {OWNER.read_text()}; wait for it or end it") from None
+    except OSError as error:  # some file systems of clusters have no locks
+        if orphans:
+            raise UserError(
+                f"jobs of another snakemake in this folder are in the queue, and whether it lives cannot be known here "
+                f"({OWNER}: {error}). Wait for them, or end them (a training keeps its state): scancel {' '.join(orphans)}"
+            ) from None
+        return
     file.truncate(0)
     file.write(f"process {os.getpid()} on {os.uname().nodename}")
     file.flush()
-    orphans = _queued()
     if not orphans:
         return
     said = f"an earlier snakemake is gone and its jobs are not: ending {' '.join(orphans)} (a training keeps its state)"
