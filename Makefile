@@ -1,17 +1,18 @@
-# make demo    set up, run the whole pipeline on data that comes with it, and say what it made
-# make test    set up, run the tests
-# make bench   measure what a private step costs: BENCH=quick in three minutes, else twenty
-# make bench-plan   measure what the plan costs, up to 10,000 runs, in two minutes
-# make lint    formats and linters (make format puts right what can be put right)
-# make lock    resolve the dependencies anew, with hashes
-# make schema  write the JSON schemas of the configuration
+# make demo          set up, run the whole pipeline on data that comes with it, and say what it made
+# make test          set up, run the tests
+# make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
+# make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
+# make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
+# make lint          formats and linters (make format puts right what can be put right)
+# make lock          resolve the dependencies anew, with hashes
+# make schema        write the JSON schemas of the configuration
 
 PYTHON ?= python3
 CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo test bench bench-plan lint format lock schema
+.PHONY: setup demo test test-cluster bench bench-plan lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -22,6 +23,9 @@ demo: setup
 
 test: setup
 	@$(BIN)/python -m pytest
+
+test-cluster: setup
+	@$(BIN)/python -m pytest tests/cluster -rs
 
 bench: setup
 	@$(BIN)/python benchmarks/dp_step.py $(BENCH)

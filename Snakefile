@@ -30,14 +30,14 @@ min_version("9.27")
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
-from dpvision import files, plan
+from dpvision import cluster, files, plan
 from dpvision.errors import UserError
 
 
 configfile: "config/config.yaml"
 
 
-# A profile may say that conda makes the rules' environments; where there is none, snakemake's own serves: of one lock.
+# The SLURM profile has conda make the rules' environments; where there is none, snakemake's own serves, of the same lock.
 if not shutil.which("conda"):
     settings = workflow.deployment_settings
     if DeploymentMethod.CONDA in settings.deployment_method:
@@ -59,6 +59,14 @@ for name, spec in PLAN.artifacts.items():
     files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
 
 
+onstart:
+    if workflow.executor_plugin.name == "slurm":
+        try:
+            cluster.take_over()
+        except UserError as error:
+            raise WorkflowError(str(error)) from None
+
+
 wildcard_constraints:
     dataset="[a-z0-9_]+",
     data="[a-z0-9_]+-[0-9a-f]{12}",
@@ -67,6 +75,14 @@ wildcard_constraints:
     analysis="[a-z0-9_.-]+-[0-9a-f]{12}-[0-9a-f]{12}",
     artifact="[a-z0-9_]+",
     worker=r"\d+",
+
+
+# Seconds each, and a download wants the network: on a cluster these run where snakemake runs, not in a job.
+localrules:
+    download,
+    search,
+    table,
+    figure,
 
 
 rule all:
