@@ -3,7 +3,9 @@
 import importlib.metadata
 import importlib.util
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -235,3 +237,35 @@ def test_the_recipe_installs_the_lock_by_its_hashes_and_torch_by_its_version(loc
     assert {pin for pin in by_version.split() if "==" in pin} == {
         pin for pin in PROJECT["project"]["dependencies"] if pin.startswith("torch")
     }
+
+
+# --- where there is no conda ---
+
+
+def planned(folder: Path) -> subprocess.CompletedProcess:
+    """The SLURM profile's dry run, with programs from this folder alone."""
+    words = ["results/tables/table1.csv", "--profile", "slurm", "--dry-run", "--quiet"]
+    command = [sys.executable, "-m", "snakemake", *words]
+    environment = {**os.environ, "PATH": str(folder)}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def with_programs(folder: Path, **programs: str) -> Path:
+    for name in ("bash", "sh", "which"):
+        (folder / name).symlink_to(shutil.which(name))
+    for name, text in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def test_without_conda_the_slurm_profile_uses_the_environment_that_snakemake_runs_in_and_says_so(tmp_path):
+    done = planned(with_programs(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "there is no conda here: jobs use the environment that snakemake runs in" in done.stderr
+
+
+def test_with_a_conda_the_slurm_profile_asks_it(tmp_path):
+    done = planned(with_programs(tmp_path, conda="echo it was asked >&2; exit 3"))
+    assert done.returncode == 1
+    assert "it was asked" in done.stderr and "there is no conda" not in done.stderr
