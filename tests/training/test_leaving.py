@@ -122,6 +122,7 @@ def test_an_epochs_evaluation_that_was_given_up_is_made_again_without_its_step(t
 def test_a_records_metrics_given_up_leave_the_training_as_it_was(training, number):
     done = training(SHORT)
     done.run()
+    done.best["weights"] = {name: 2 * tensor for name, tensor in done.best["weights"].items()}  # other than the last
     before = outcome(done)
     done.told = asks(number)
     with pytest.raises(Left):
