@@ -117,8 +117,8 @@ class Lab:
         self.end("slurmdbd")
 
     def stop(self) -> None:
-        """Jobs first, then the daemons, the last started first."""
-        with suppress(subprocess.SubprocessError):
+        """Jobs first, where the controller answers; then the daemons, the last started first."""
+        with suppress(subprocess.SubprocessError, AssertionError):
             self.run("scancel", "--user", self.user, timeout=20)
             wait_for("the queue to empty", lambda: not self.run("squeue", "-h", timeout=20), 20)
         for name in reversed(list(self.daemons)):
