@@ -16,9 +16,11 @@ Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1). Wha
 it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
+import os
 import shutil
 import signal
 import sys
+import time
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
@@ -51,6 +53,8 @@ except UserError as error:
     raise WorkflowError(f"the configuration does not hold:\n{error}") from None
 
 RESULTS = PLAN.results
+# When this command began; a job's own snakemake, on whatever machine, hears of it from the one that submitted it.
+BEGUN = float(os.environ.setdefault("DPVISION_BEGUN", str(time.time())))
 LOGS = f"{RESULTS}/logs"
 
 # What an artifact shows lies beside it as a file and is its input: so a change of the configuration is seen by the

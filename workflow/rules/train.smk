@@ -36,5 +36,6 @@ rule train:
         # outside of the outputs, which are deleted before a rerun
         checkpoint=lambda wildcards, output: f"{RESULTS}/checkpoints/{wildcards.run}",
         decided=lambda wildcards, output: f"{RESULTS}/choices",
+        begun=lambda wildcards, output: BEGUN,
     script:
         "../scripts/train.py"

@@ -12,7 +12,8 @@
 Everything but times and memory is the same whenever the same machine runs the same spec.
 
 All of it appears at once, as the folder .whole; the files beside are links to what is in there. Snakemake deletes those
-before it starts a job, also one that was planned before another process finished the run: that job shows them again.
+before it starts a job, also one that was planned before another process finished the run: that job shows them again. A
+record that was there before is not shown but made anew: somebody asked for that.
 """
 
 import copy
@@ -86,10 +87,10 @@ def _whole(folder: Path) -> Path:
     return folder / ".whole"
 
 
-def is_whole(folder: Path, spec: dict[str, Any]) -> bool:
-    """Whether the record of just this spec is there, shown or not."""
+def finished_since(begun: float, folder: Path, spec: dict[str, Any]) -> bool:
+    """Whether the record of just this spec is there, shown or not, and was not before that time."""
     provenance = _whole(folder) / "provenance.json"
-    return provenance.exists() and read_json(provenance)["spec"] == digest(spec)
+    return provenance.exists() and provenance.stat().st_mtime >= begun and read_json(provenance)["spec"] == digest(spec)
 
 
 def show(folder: Path) -> None:

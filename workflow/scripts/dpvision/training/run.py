@@ -19,7 +19,7 @@ from dpvision.training.devices import Devices, together
 from dpvision.training.fit import Training
 from dpvision.training.leaving import Left
 from dpvision.training.owner import owned
-from dpvision.training.record import is_whole, metrics, show, write_record
+from dpvision.training.record import finished_since, metrics, show, write_record
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +37,17 @@ def train(
     decided: Path,
     physical_batch: int,
     memory_mb: float,
+    begun: float,
 ) -> None:
-    """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names."""
+    """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names.
+
+    What another process finished since `begun`, when this training was asked for, is not done again.
+    """
     found = {best["study"]: best for best in map(read_json, studies)}
     spec = with_findings(spec, found)
     with owned(record / ".owner") as still_ours:
-        if is_whole(record, spec):
-            log.info("this run is finished; delete %s to train it anew", record)
+        if finished_since(begun, record, spec):
+            log.info("another process has finished this run meanwhile")
             show(record)
             Checkpoint(checkpoint, still_ours).remove()
             return
