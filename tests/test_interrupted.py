@@ -95,7 +95,7 @@ def test_the_same_command_waits_for_the_job_of_a_killed_snakemake_and_takes_what
     assert f"already, by process {orphan} on " in (project / "output.txt").read_text()
     os.kill(orphan, signal.SIGCONT)
     assert again.wait() == 0, (project / "output.txt").read_text()
-    assert "this run is finished" in log(project)
+    assert "has finished this run meanwhile" in log(project)
     record = owner.parents[1]
     assert len(json.loads((record / "provenance.json").read_text())["sessions"]) == 1
     assert not (project / "results/quick/checkpoints" / record.name).exists()
