@@ -65,6 +65,7 @@ for name, spec in PLAN.artifacts.items():
 
 onstart:
     if workflow.executor_plugin.name == "slurm":
+        os.environ.setdefault("SBATCH_OPEN_MODE", "append")  # a requeued job's log would begin anew
         try:
             cluster.take_over()
         except UserError as error:

@@ -50,6 +50,17 @@ def wait_for(what: str, condition: Callable[[], bool], seconds: float = 60) -> N
         time.sleep(0.2)
 
 
+def within(folder: Path) -> list[int]:
+    """The processes that work in the folder or have a file of it open: slurmstepd clears its environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            places = [os.readlink(link) for link in [process / "cwd", *(process / "fd").iterdir()]]
+            if any(place.startswith(f"{folder}/") for place in places):
+                found.append(int(process.name))
+    return found
+
+
 def marked(mark: str) -> list[int]:
     """The processes that were started with this in their environment."""
     found = []
@@ -136,8 +147,8 @@ class Lab:
             daemon.wait()
 
     def end_all(self) -> None:
-        """Whatever still carries the mark."""
-        for process in marked(f"{MARK}={self.folder}"):
+        """Whatever still carries the mark, or works here."""
+        for process in {*marked(f"{MARK}={self.folder}"), *within(self.folder)} - {os.getpid()}:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 

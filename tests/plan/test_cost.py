@@ -80,7 +80,7 @@ def a_cost(minutes: float, gigabytes: float = 1, **more: Any) -> Any:
 def test_a_retry_asks_for_more_up_to_the_limit(configuration):
     planned = configuration.plan()
     assert [asked(planned, "train", a_cost(400), attempt)["runtime"] for attempt in (1, 2, 4)] == [400, 800, 1440]
-    assert [asked(planned, "train", a_cost(400, 2), attempt)["mem_mb"] for attempt in (1, 2)] == [8000, 16000]
+    assert [asked(planned, "train", a_cost(400, 2), attempt)["mem_mb"] for attempt in (1, 2, 3)] == [8000, 12000, 16000]
     assert [asked(planned, "prepare", None, attempt)["runtime"] for attempt in (1, 2)] == [30, 60]
 
 
@@ -96,7 +96,9 @@ def test_only_what_computes_asks_for_a_gpu(configuration):
 
 
 def test_a_gpu_for_every_device_of_the_run(configuration):
-    assert asked(configuration.plan(), "train", a_cost(9, devices=4))["gpu"] == 4
+    for_one, for_four = (asked(configuration.plan(), "train", a_cost(9, devices=n)) for n in (1, 4))
+    assert (for_one["gpu"], for_four["gpu"], for_four["nodes"]) == (1, 4, 1)  # SLURM may take them from several machines
+    assert for_four["mem_mb"] - for_one["mem_mb"] == 3 * 6000  # each process has its own
 
 
 def test_cores_need_memory_where_they_do_the_work_of_a_gpu(configuration):

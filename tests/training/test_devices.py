@@ -290,7 +290,7 @@ def test_a_process_that_is_killed_ends_the_job_with_a_message_and_the_next_goes_
     other_process(job).kill()
     assert job.end() == 1
     assert time.monotonic() - begun < 5
-    assert "process 1 of 0 to 1 of this run was ended by SIGKILL; the same command goes on" in here.said()
+    assert "process 1 (of 2, the first is 0) of this run was ended by SIGKILL; the same command goes on" in here.said()
     assert "Traceback" not in here.said()
     assert here.start().end() == 0
     assert here.bits() == whole.bits()

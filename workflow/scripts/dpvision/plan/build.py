@@ -129,11 +129,15 @@ class Plan:
             return min(limits.runtime, cost_of(wildcards).minutes(limits.speed) * attempt)
 
         def mem_mb(wildcards: Any, attempt: int) -> int:
-            return (limits.mem_mb + (cost_of(wildcards).megabytes(cores) if cost_of else 0)) * attempt
+            """Half as much again at every attempt: most retries are for other reasons than memory."""
+            cost = cost_of(wildcards) if cost_of else None
+            needed = limits.mem_mb * cost.devices + cost.megabytes(cores) if cost else limits.mem_mb
+            return needed * (1 + attempt) // 2
 
         asked = {"physical_batch": limits.physical_batch, "runtime": runtime, "mem_mb": mem_mb}
         if limits.gpu:  # gpu=0 would still be a request on some clusters
             asked["gpu"] = lambda wildcards: limits.gpu * (cost_of(wildcards).devices if cost_of else 1)
+            asked["nodes"] = 1  # or a cluster may give two GPUs on two machines
         return asked
 
     def cost_of_run(self, wildcards: Any) -> Cost:

@@ -425,7 +425,8 @@ class Resources(Strict):
     threads: Positive = 1
     """Cores."""
     mem_mb: Positive = 2000
-    """Memory in megabytes; where it is known what network and data take, before these. A retry asks for more."""
+    """Memory in megabytes; where it is known what network and data take, that of each process before these. A retry asks
+    for more."""
     runtime: Positive = 10
     """Minutes; where it is known how much there is to compute, at most. What a job does not finish, a retry goes on with."""
     speed: Annotated[float, Field(gt=0)] = 5.0e9

@@ -1,5 +1,6 @@
 """The state of an unfinished training on disk, so that a killed run goes on to the same bits."""
 
+import io
 import shutil
 import time
 import zipfile
@@ -46,7 +47,9 @@ class Checkpoint:
     def save(self, state: dict[str, Any]) -> None:
         begun = time.monotonic()
         with replacing(self.file, may=self.still_ours) as beside:
-            torch.save(state, beside)
+            written = io.BytesIO()
+            torch.save(state, written)  # into a file itself it would not say that the disk is full
+            beside.write_bytes(written.getbuffer())
         self._written = time.monotonic()
         self._cost = self._written - begun
 

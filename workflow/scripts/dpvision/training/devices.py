@@ -170,7 +170,7 @@ class Peer:
     """Another process, as the first one sees it."""
 
     def __init__(self, rank: int, count: int, meeting: Path, work: tuple[Any, ...]) -> None:
-        self.name = f"process {rank} of 0 to {count - 1}"
+        self.name = f"process {rank} (of {count}, the first is 0)"
         self.wanted = True
         paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
         self.process = subprocess.Popen(
