@@ -209,7 +209,7 @@ class Place:
     def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
         self.record, self.checkpoint, self.log = folder / "run", folder / "checkpoint", folder / "log"
         self.state = self.checkpoint / "state.pt"
-        self.arguments = (spec, data, [], self.record, self.checkpoint, data.parent / "choices", 64, 4000)
+        self.arguments = (spec, data, [], self.record, self.checkpoint, data.parent / "choices", 64, 4000, 0.0)
 
     def start(self, function: Callable[..., None] = jobs.train) -> jobs.Job:
         return jobs.Job(self.log, function, *self.arguments)
