@@ -60,8 +60,7 @@ class ChannelsLast:
 class OpacusGhost:
     """Opacus' fast gradient clipping, ghost norms where it has them: one backward for the norms, one for the sum.
 
-    The first asks for the images' gradient alone, as in `OpacusHooks`: Opacus' own loop also sums weights' gradients
-    there, and throws them away.
+    The first asks for the images' gradient alone: Opacus' own loop also sums weights' gradients there, and throws them away.
     """
 
     def __init__(self, network: nn.Module, clip: float) -> None:

@@ -80,7 +80,7 @@ class OneAtATime:
 
 
 class OpacusHooks:
-    """Per-example gradients kept by Opacus' hooks on every layer, then scaled and summed."""
+    """Per-example gradients kept by Opacus' hooks on every layer, then scaled and summed: the loop that its users run."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:
         self.module = GradSampleModule(network, batch_first=True, loss_reduction="sum")
@@ -88,9 +88,8 @@ class OpacusHooks:
         self.clip = clip
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
-        images = images.detach().requires_grad_()
         losses = losses_of(self.module, images, labels)
-        losses.sum().backward(inputs=[images])  # through every layer's hooks, without the sums of gradients nobody wants
+        losses.sum().backward()
         samples = self._samples(views=images.shape[1] if images.dim() == 5 else 1)
         norms = norms_of(samples)
         finite = norms.isfinite()
@@ -111,7 +110,7 @@ class OpacusHooks:
                 raise NotImplementedError(f"{name} has no per-example gradient: no layer that Opacus knows used it")
             kept = p.grad_sample  # type: ignore[attr-defined]
             samples.append(kept.unflatten(0, (-1, views)).sum(1, dtype=p.dtype) if views > 1 else kept.to(p.dtype))
-            p.grad_sample = None  # type: ignore[attr-defined]
+            p.grad = p.grad_sample = None  # type: ignore[attr-defined]
         return samples
 
 
