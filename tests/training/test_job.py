@@ -351,13 +351,19 @@ def test_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
 # --- two at once ---
 
 
-def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, place):
-    here = place()
+def one_at_work_and_one_waiting(here: Place) -> tuple[jobs.Job, jobs.Job]:
+    """The first is suspended, with a state to go on from."""
     first = here.start()
     first.reaches(here.state.exists)
     os.kill(first.process.pid, signal.SIGSTOP)
     second = here.start(log="second")
     second.reaches(lambda: "waits for it" in here.words("second"))
+    return first, second
+
+
+def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, place):
+    here = place()
+    first, second = one_at_work_and_one_waiting(here)
     assert f"this run is being trained already, by process {first.process.pid} on {platform.node()}" in here.words("second")
     os.kill(first.process.pid, signal.SIGCONT)
     assert first.end() == second.end() == 0
@@ -369,11 +375,7 @@ def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, 
 
 def test_a_second_process_takes_over_when_the_first_is_killed(whole, place):
     here = place()
-    first = here.start()
-    first.reaches(here.state.exists)
-    os.kill(first.process.pid, signal.SIGSTOP)
-    second = here.start(log="second")
-    second.reaches(lambda: "waits for it" in here.words("second"))
+    first, second = one_at_work_and_one_waiting(here)
     assert first.kill() == -signal.SIGKILL
     assert second.end() == 0
     assert f"takes over from process {first.process.pid} on" in here.words("second")
