@@ -17,25 +17,45 @@ PUBLISHED = [
     {"dataset": "cifar10", "model": "resnet9", "epsilon": 7.42, "metric": "top1", "statistic": "median", "value": 71.4},
     {"dataset": "imagenette", "model": "resnet9", "epsilon": 9.88, "metric": "top1", "statistic": "median", "value": 65.0},
 ]
+INPUTS = ("metrics", "ledgers", "provenance")
 ACCURACY = {"a1": 0.70, "a2": 0.75, "a3": 0.71, "b1": 0.95}
 
 
-def record(folder: Path, run: str, top1: float | None, spent: float = 7.4) -> dict[str, str]:
+RUN = {
+    "stage": "dpvision.training.run",
+    "code": "c0de",
+    "commit": "f00d",
+    "lock": "10c",
+    "sessions": [{"code": "c0de", "seconds": 90}],
+}
+
+
+def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict) -> dict[str, str]:
+    """Its best epoch is a point better than its last step."""
     (folder / run).mkdir(parents=True)
-    test = {"top1": top1, "top5": 1.0, "loss": 0.5}
-    metrics, ledger = folder / run / "metrics.json", folder / run / "ledger.json"
-    metrics.write_text(json.dumps({"last_step": {"test": test}, "best_epoch": {"test": {**test, "top1": 0.99}}}))
-    ledger.write_text(json.dumps({"epsilon": {"target": 7.42, "rdp": spent, "prv": spent - 1}}))
-    return {"metrics": str(metrics), "ledgers": str(ledger)}
+    metrics = {
+        name: {"test": {"top1": value, "top5": 1.0}} for name, value in (("last_step", top1), ("best_epoch", top1 + 0.01))
+    }
+    if averaged is not None:
+        metrics["averaged"] = {"test": {"top1": averaged, "top5": 1.0}}
+    ledger = {"epsilon": {"target": 7.42, "rdp": 7.4, "prv": 6.4}}
+    contents = {"metrics": metrics, "ledger": ledger, "provenance": made_by}
+    for name, content in contents.items():
+        (folder / run / f"{name}.json").write_text(json.dumps(content))
+    return {key: str(folder / run / f"{key.removesuffix('s') if key == 'ledgers' else key}.json") for key in INPUTS}
 
 
 @pytest.fixture
 def table(tmp_path):
     """Writes the table and gives back its rows, its Markdown and its LaTeX."""
 
-    def write(accuracy=ACCURACY, **changes):
-        files = [record(tmp_path / "runs", run, top1) for run, top1 in accuracy.items()]
-        inputs = {key: [file[key] for file in files] for key in ("metrics", "ledgers")}
+    def write(accuracy=ACCURACY, averaged=None, made_by=None, **changes):
+        """`averaged` and `made_by` by run: the averaged weights' accuracy, and what its provenance says instead."""
+        files = [
+            record(tmp_path / "runs", run, top1, (averaged or {}).get(run), RUN | (made_by or {}).get(run, {}))
+            for run, top1 in accuracy.items()
+        ]
+        inputs = {key: [file[key] for file in files] for key in INPUTS}
         spec = {"kind": "accuracy", "artifact": "table1", "scale": "paper", "cells": CELLS, "statistic": "median"}
         write_table(spec | {"published": PUBLISHED} | changes, LABELS, inputs, tmp_path / "table1.csv")
         rows = list(csv.DictReader((tmp_path / "table1.csv").open()))
@@ -63,7 +83,7 @@ def test_gives_the_privacy_that_was_spent_by_both_accountants(table):
 def test_says_of_a_published_number_without_a_run_that_it_was_not_run(table):
     rows, markdown, _ = table()
     assert [(row["dataset"], row["state"], row["n"], row["ours"]) for row in rows][-1] == ("imagenette", "not run", "0", "")
-    assert "| imagenette | ResNet-9 & co | 9.88 | – | – | – | top1 | median | not run | – | – | – | 0 | 65 | – |" in markdown
+    assert "| imagenette | ResNet-9 & co | 9.88 | – | top1 | median | 65 | not run | – | – | – | – | 0 | – | – |" in markdown
 
 
 def test_compares_only_what_is_the_same_cell(table):
@@ -79,7 +99,9 @@ def test_a_number_of_the_hessian_that_no_seed_has_is_told(tmp_path):
     spec = {"kind": "hessian", "artifact": "hessian", "scale": "paper", "cells": CELLS[1:], "statistic": "median"}
     trace = PUBLISHED[0] | {"dataset": "digits", "metric": "trace", "value": 2.0}
     spec |= {"published": [trace], "analyses": {"b1": "b1-h"}}
-    write_table(spec, LABELS, {"hessians": [str(file)]}, tmp_path / "hessian.csv")
+    made_by = file.with_name("provenance.json")
+    made_by.write_text(json.dumps({"stage": "dpvision.curvature.job", "code": "c0de", "commit": "f00d", "lock": "10c"}))
+    write_table(spec, LABELS, {"hessians": [str(file)], "provenance": [str(made_by)]}, tmp_path / "hessian.csv")
     rows = {row["metric"]: row for row in csv.DictReader((tmp_path / "hessian.csv").open())}
     assert rows["condition: most negative to largest"]["state"] == "no finite value"
     assert (rows["trace"]["ours"], rows["trace"]["published"], rows["trace"]["difference"]) == ("2.5", "2.0", "0.5")
@@ -113,6 +135,72 @@ def test_a_table_of_simulations_says_so_in_its_caption_and_in_every_cell(table):
 def test_a_table_of_real_trainings_speaks_of_no_simulation(table):
     rows, markdown, _ = table()
     assert "imulated" not in markdown and "simulated" not in rows[0]
+
+
+# --- the protocols side by side ---
+
+AUTHORS = CELLS[0] | {"protocol": "paper", "runs": {"1": "p1", "2": "p2", "3": "p3"}}
+BOTH = {"cells": [CELLS[0], AUTHORS], "accuracy": ACCURACY | {"p1": 0.72, "p2": 0.73, "p3": 0.80}}
+
+
+def test_the_authors_protocol_stands_beside_ours_and_changes_nothing_of_it(table):
+    rows = table(**BOTH)[0]
+    row = rows[0]
+    assert len(rows) == 2  # the other one is only published
+    assert (row["ours"], row["n"], row["difference"][:4]) == ("71.0", "3", "-0.4")
+    assert [float(row[f"authors{key}"]) for key in ("", "_last_step", "_n", "_epsilon_rdp")] == [74.0, 73.0, 3, 7.4]
+    assert float(row["authors_difference"]) == pytest.approx(2.6)
+
+
+def test_what_was_gained_by_choosing_on_the_test_split_is_told(table):
+    rows, markdown, _ = table(**BOTH)
+    assert float(rows[0]["authors_selection"]) == pytest.approx(1.0)
+    assert "gained by choosing on the test split" in markdown
+
+
+def test_averaged_weights_have_a_column_where_every_seed_has_them(table):
+    rows, markdown, _ = table(averaged={"a1": 0.7, "a2": 0.9, "a3": 0.8})
+    assert [row["averaged"] for row in rows] == ["80.0", "", ""]
+    assert "moving average" in markdown
+
+
+def test_without_them_nothing_is_said_of_averages_and_of_the_authors_protocol(table):
+    rows, markdown, _ = table()
+    assert not {name for name in rows[0] if name.startswith(("averaged", "authors"))}
+    assert "moving average" not in markdown and "Authors" not in markdown
+
+
+def test_a_printed_training_time_has_ours_beside_it_with_what_interrupted_sessions_took(table):
+    minutes = PUBLISHED[0] | {"metric": "minutes", "value": 22}
+    again = {"a2": {"sessions": [{"code": "c0de", "seconds": 60}, {"code": "c0de", "seconds": 120}]}}
+    rows, markdown, _ = table(published=[*PUBLISHED, minutes], made_by=again, averaged=dict.fromkeys(ACCURACY, 0.5))
+    row = next(row for row in rows if row["metric"] == "minutes")
+    assert (row["seed_1"], row["seed_2"], row["published"], row["averaged"]) == ("1.5", "3.0", "22.0", "")
+    assert "Minutes: of one training" in markdown
+
+
+# --- how they were made ---
+
+
+@pytest.mark.parametrize(
+    ("of_a2", "sentence"),
+    [
+        ({"code": "other"}, "Made by different code: 2 versions of dpvision.training.run."),
+        ({"lock": "other"}, "Made with different packages: more than one lock."),
+        ({"commit": "f00d+"}, "1 of 4 records: from files that are in no commit."),
+        ({"commit": None}, "1 of 4 records: from files that are in no commit."),
+        ({"sessions": [{"code": "c0de", "seconds": 1}] * 2}, "1 of 4 records: interrupted, and went on."),
+        ({"sessions": [{"code": "c0de", "seconds": 1}, {"code": "b", "seconds": 1}]}, "2 versions of dpvision.training.run"),
+    ],
+)
+def test_a_note_tells_what_a_reader_should_know_of_how_the_records_were_made(table, of_a2, sentence):
+    _, markdown, latex = table(made_by={"a2": of_a2})
+    assert sentence in markdown and sentence in latex
+
+
+def test_nothing_is_said_of_records_of_one_code_commit_and_lock(table):
+    markdown = table()[1]
+    assert not any(word in markdown for word in ("Made by", "Made with", "of 4 records"))
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,15 @@ class Plan:
         spec = self.artifacts[artifact]
         runs = self.runs_of(artifact)
         analyses = spec.get("analyses", {}).values()
+        made_by = [f"{self.results}/runs/{run}/provenance.json" for run in runs]
+        examined_by = [f"{self.results}/hessians/{name}/provenance.json" for name in analyses]
         return {
             "accuracy": lambda: {
                 "metrics": [f"{self.results}/runs/{run}/metrics.json" for run in runs],
                 "ledgers": [f"{self.results}/runs/{run}/ledger.json" for run in runs],
+                "provenance": made_by,
             },
-            "hessian": lambda: {"hessians": [self.hessian_of(name) for name in analyses]},
+            "hessian": lambda: {"hessians": [self.hessian_of(name) for name in analyses], "provenance": made_by + examined_by},
             "spectrum": lambda: {"hessians": [self.hessian_of(name) for name in analyses]},
             "activations": lambda: {"histograms": [f"{self.results}/activations/{name}/histograms.csv" for name in analyses]},
             "curves": lambda: {"histories": [f"{self.results}/runs/{run}/history.csv" for run in runs]},
@@ -228,8 +231,10 @@ class _Builder:
         for model_name in here.models:
             model, recipe = paper.models[model_name], paper.recipes[here.recipe]
             study = self._study(paper, data, dataset, model, here)
-            for epsilon in here.epsilons:
+            for place, epsilon in enumerate(here.epsilons):
                 run = specs.run_spec(data, dataset, model, recipe, here, epsilon)
+                if here.protocol:
+                    run = specs.as_the_authors(run, here.protocol, place)
                 run = specs.with_values(run, {f"model.{key}": {"study": study} for key in model.searched()})
                 seeds = {}
                 for seed in paper.seeds:
@@ -238,7 +243,8 @@ class _Builder:
                     self.plan.runs[name] = spec
                     seeds[str(seed)] = name
                 cell = {"dataset": here.dataset, "model": model_name, "epsilon": epsilon, "delta": here.delta, "runs": seeds}
-                cells.append(cell | ({"simulated": recipe.simulate} if recipe.simulate else {}))
+                cell |= {"simulated": recipe.simulate} if recipe.simulate else {}
+                cells.append(cell | ({"protocol": "paper"} if here.protocol else {}))
         return cells
 
     def _study(self, paper: Paper, data: Spec, dataset: Dataset, model: Network, cells: Cells) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Network, Paper, Published, Scale
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Network, Paper, PaperProtocol, Published, Scale
 from dpvision.plan.reading import Document, complaint, plain_values, unknown
 
 Documents = list[Document]
@@ -156,9 +156,12 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
     if cells.dataset not in datasets:
         yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
         return
+    if cells.protocol:
+        yield from _of_protocol(where, cells, cells.protocol, documents)
     dataset = datasets[cells.dataset]
-    count = dataset.train - dataset.validation
-    of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {dataset.validation} held out"
+    held_out = 0 if cells.protocol else dataset.validation
+    count = dataset.train - held_out
+    of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {held_out} held out"
     if cells.recipe in paper.recipes and (batch := paper.recipes[cells.recipe].batch) > count:
         yield complaint(documents, ("recipes", cells.recipe, "batch"), f"must be at most {count}: {of_data}", batch)
     shown = {artifact.kind for artifact in paper.artifacts.values() if group in artifact.cells}
@@ -173,6 +176,15 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             yield complaint(documents, at, f"{group} trains without a budget, too: there is no noise to simulate", divisor)
     if private and cells.delta >= 1 / count:
         yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
+
+
+def _of_protocol(where: tuple[str, str], cells: Cells, protocol: PaperProtocol, documents: Documents) -> Iterator[str]:
+    if None in cells.epsilons:
+        yield complaint(documents, (*where, "protocol"), "is of private training; take null out of the epsilons")
+    for key, values in (("targets", protocol.targets), ("sigmas", protocol.sigmas)):
+        if len(values) != len(cells.epsilons):
+            one_each = f"must have {len(cells.epsilons)} values, one for each of the epsilons"
+            yield complaint(documents, (*where, "protocol", key), one_each, values)
 
 
 def _of_artifact(name: str, artifact: Artifact, paper: Paper, documents: Documents) -> Iterator[str]:

@@ -331,6 +331,22 @@ class Search(Strict):
     """How many epochs a trial is given before it may be given up."""
 
 
+class PaperProtocol(Strict):
+    """As the authors' code trained: nothing is held out, and the test split steers the learning rate and picks the epoch.
+
+    Their sampling rate was 1 / (batches an epoch, rounded up). Their epochs ended early: after as many physical batches as
+    an epoch would have were samples cut without remainder, while each sample's last physical batch is a part of one. (A
+    sample that such an end cut off went on in the next epoch, with the next sample's noise: that is not repeated here.)
+    """
+
+    targets: Annotated[list[Epsilon], Field(min_length=1)]
+    """The ε that the code was given, one for each of `epsilons`, in their order; what was spent is printed in the paper."""
+    sigmas: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+    """σ for each of them, as their version of Opacus found it: within 0.01 of enough, which may be too little."""
+    physical_batch: Positive
+    """Of the authors' runs; it decided how many steps an epoch had."""
+
+
 class Cells(Strict):
     """Cells that differ in model and ε alone; each is trained with every seed."""
 
@@ -344,6 +360,9 @@ class Cells(Strict):
     """Privacy levels; null: not private, no clipping and no noise."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
     """δ of all of them; below 1/N, N the training examples without those held out."""
+    protocol: PaperProtocol | None = None
+    """How the authors' code trained these cells; null: the protocol `clean`, in which validation examples are held out and
+    σ is the least for ε."""
 
 
 class Hessian(Strict):

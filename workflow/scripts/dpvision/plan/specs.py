@@ -7,12 +7,13 @@ paths. The digest in its name makes the name change with it, so nothing stale ca
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
-    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Network, Recipe, Search
+    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Network, PaperProtocol, Recipe, Search
 
 Spec = dict[str, Any]
 
@@ -48,6 +49,30 @@ def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells
         "budget": budget,
     }
     return canonical(run if recipe.gpus > 1 else on_one_device(run))
+
+
+def as_the_authors(run: Spec, protocol: PaperProtocol, place: int) -> Spec:
+    """A run of the protocol `clean`, in the protocol `paper`; `place` is that of its ε among the cells'."""
+    count, recipe = run["data"]["train"], run["recipe"]
+    batches = math.ceil(count / recipe["batch"])
+    drawn = _pieces_drawn(count, batches, protocol.physical_batch)
+    steps = int(recipe["epochs"] * int(count / protocol.physical_batch) / drawn)
+    how = {"name": "paper", "batches": batches, "sigma": protocol.sigmas[place], "steps": steps}
+    budget = {**run["budget"], "epsilon": protocol.targets[place]}
+    return canonical({**run, "data": {**run["data"], "validation": 0}, "budget": budget, "protocol": how})
+
+
+def _pieces_drawn(count: int, batches: int, physical_batch: int) -> float:
+    """Into how many physical batches a sample is cut, in expectation; its size is binomial."""
+    q = 1 / batches
+
+    def probability(size: int) -> float:
+        ways = math.lgamma(count + 1) - math.lgamma(size + 1) - math.lgamma(count - size + 1)
+        return math.exp(ways + size * math.log(q) + (count - size) * math.log1p(-q))
+
+    spread = 10 * math.sqrt(count * q * (1 - q))
+    sizes = range(max(0, math.floor(count * q - spread)), min(count, math.ceil(count * q + spread)) + 1)
+    return sum(probability(size) * math.ceil(size / physical_batch) for size in sizes)
 
 
 def on_one_device(run: Spec) -> Spec:
@@ -126,7 +151,12 @@ def training_count(run: Spec) -> int:
 
 def sampling_rate(run: Spec) -> float:
     """q = expected batch / N, exactly: the accountant's q is the sampler's q."""
-    return run["recipe"]["batch"] / training_count(run)
+    return 1 / run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"] / training_count(run)
+
+
+def expected_batch(run: Spec) -> int:
+    """What a step's sum is divided by."""
+    return training_count(run) // run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"]
 
 
 def simulated(run: Spec) -> int:
@@ -136,9 +166,13 @@ def simulated(run: Spec) -> int:
 
 def step_count(run: Spec) -> int:
     """floor(epochs * N / batch), in whole numbers."""
+    if "protocol" in run:
+        return run["protocol"]["steps"]
     return run["recipe"]["epochs"] * training_count(run) // run["recipe"]["batch"]
 
 
 def epoch_ends(run: Spec) -> list[int]:
     """The steps after which an epoch is over; a recipe's last epoch ends with its last step."""
+    if "protocol" in run:
+        return [epoch * step_count(run) // run["recipe"]["epochs"] for epoch in range(1, run["recipe"]["epochs"] + 1)]
     return [epoch * training_count(run) // run["recipe"]["batch"] for epoch in range(1, run["recipe"]["epochs"] + 1)]

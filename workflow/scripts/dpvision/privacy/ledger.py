@@ -13,14 +13,24 @@ SIMULATION = (
     "batch and noise are those of the training that is simulated divided by k, its steps are kept, so that every step has "
     "the same noise for its signal (Sander et al. 2023); the guarantee is that of what was done, which is next to none"
 )
+CHOICE = "their loss steers the learning rate and their accuracy picks the best epoch, both without noise"
+VALIDATION_CHOOSES = f"validation examples: {CHOICE}"
+TEST_CHOOSES = f"test examples, none being held out: {CHOICE}, so that accuracies on them are too high"
 NOT_ACCOUNTED = [
-    "validation examples: their loss steers the learning rate and their accuracy picks the best epoch, both without noise",
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
 ]
 
 
-def ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, searches: list[dict]) -> dict:
+def ledger(
+    mechanism: Mechanism,
+    planned: int,
+    clip: float,
+    budget: dict,
+    count: int,
+    searches: list[dict],
+    test_chooses: bool = False,
+) -> dict:
     """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
     delta = budget["delta"]
     epsilon = {"target": budget["epsilon"], "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
@@ -38,7 +48,11 @@ def ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count:
         "clip": clip,
         "steps": {"planned": planned, "made": mechanism.steps},
         "searches": [_search(mechanism, delta, search) for search in searches],
-        "not_accounted": NOT_ACCOUNTED + ["the choice made by the search: see searches"] * bool(searches),
+        "not_accounted": [
+            TEST_CHOOSES if test_chooses else VALIDATION_CHOOSES,
+            *NOT_ACCOUNTED,
+            *["the choice made by the search: see searches"] * bool(searches),
+        ],
         "repeatable": REPEATABLE,
     }
 

@@ -1,11 +1,12 @@
 """Tables: one frame each, written as CSV, Markdown and LaTeX.
 
 A row is a cell and a metric. `ours` is the artifact's statistic over the seeds; each seed's own value stands
-beside it. A row that only the paper has says that it was not run.
+beside it, and what the averaged weights and the authors' protocol give, where there is such a thing, in columns of
+their own. A row that only the paper has says that it was not run.
 """
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pandas as pd
 
 from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
-from dpvision.reporting.words import simulation
+from dpvision.reporting.words import made_by, simulation
 
-Values = dict[str, float | None]  # by seed
+Values = Mapping[str, float | None]  # by seed
 
 STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": statistics.median, "best": max}
 
@@ -36,16 +37,23 @@ PRINTED = {name: name.replace("_", " ") for name in ("largest_eigenvalue", "nega
 
 NOTES = {
     "accuracy": (
-        "Accuracies in per cent of the test examples, at the last step; held-out training examples steered the learning "
-        "rate and whatever a search chose. ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours "
-        "differing in one example; not counted: searches and the held-out examples (ledger.json of each run). "
-        "n: trainings, one a seed."
+        "Accuracies in per cent of the test examples. Ours, and each seed's: at the last step, σ the least for the ε; held-out "
+        "training examples steered the learning rate and whatever a search chose. ε (RDP) and ε (PRV): spent by one training, "
+        "by two accountants, neighbours differing in one example; not counted: searches and the held-out examples "
+        "(ledger.json of each run). n: trainings, one a seed."
     ),
     "hessian": (
         "Of the mean cross-entropy over training examples at the weights of the last step. The paper says neither for "
         "which data, ε and weights its numbers are, nor what its condition number is: three readings are given."
     ),
 }
+AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
+PAPER = (
+    "Authors: trained as the authors' code does, with nothing held out, and the test split steering the learning rate and "
+    "picking the best epoch, which is what the paper prints; their ε is what that spent. Selection: by how much the best "
+    "epoch exceeds the last step, the mean over the seeds: gained by choosing on the test split."
+)
+MINUTES = "Minutes: of one training, on the machine that its provenance.json describes."
 
 
 def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]], csv: Path) -> None:
@@ -56,24 +64,63 @@ def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]]
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
-    note = NOTES[spec["kind"]]
+    parts = {"averaged": AVERAGED, "authors": PAPER}
+    notes = [NOTES[spec["kind"]], *(text for column, text in parts.items() if column in frame)]
+    notes += [MINUTES] if "minutes" in set(frame["metric"]) else []
+    note = " ".join([*notes, *made_by(read_json(file) for file in inputs["provenance"])])
     write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
     write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
 
 
 def accuracy_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
-    """One row a cell and accuracy, in per cent; beside it the privacy spent by the training that spent most."""
-    metrics, ledgers = _by_folder(inputs["metrics"]), _by_folder(inputs["ledgers"])
+    """One row a cell and accuracy, in per cent; the protocols of the same cell side by side, in columns of their own."""
+    records = {name: _by_folder(inputs[name]) for name in ("metrics", "ledgers", "provenance")}
+    authors = {_place(cell): cell for cell in spec["cells"] if "protocol" in cell}
     rows = []
     for cell in spec["cells"]:
-        spent = [ledgers[run]["epsilon"] or {} for run in cell["runs"].values()]
-        privacy = {f"epsilon_{a}": max((e[a] for e in spent if a in e), default=None) for a in ("rdp", "prv")}
+        if "protocol" in cell:
+            continue
         printed = [row["metric"] for row in spec["published"] if row["dataset"] == cell["dataset"]]
         for metric in dict.fromkeys(printed or ["top1"]):
-            test = {seed: metrics[run]["last_step"]["test"][metric] for seed, run in cell["runs"].items()}
-            values = {seed: 100 * share for seed, share in test.items()}
-            rows.append(_row(spec, cell, metric, values, published=metric) | privacy)
+            values = _of_seeds(cell, records, metric, "last_step")
+            row = _row(spec, cell, metric, values, published=metric) | _spent(cell, records["ledgers"])
+            if metric != "minutes" and all("averaged" in records["metrics"][run] for run in cell["runs"].values()):
+                row["averaged"] = _statistic(spec, _of_seeds(cell, records, metric, "averaged"))
+            if metric != "minutes" and _place(cell) in authors:
+                row |= _as_the_authors(spec, authors[_place(cell)], records, metric, row["published"])
+            rows.append(row)
     return _frame(spec, rows)
+
+
+def _of_seeds(cell: dict, records: dict[str, dict], metric: str, weights: str) -> dict[str, float]:
+    """A training's accuracy with these weights, or its minutes."""
+    if metric == "minutes":
+        seconds = {seed: records["provenance"][run]["sessions"] for seed, run in cell["runs"].items()}
+        return {seed: sum(session["seconds"] for session in sessions) / 60 for seed, sessions in seconds.items()}
+    return {seed: 100 * records["metrics"][run][weights]["test"][metric] for seed, run in cell["runs"].items()}
+
+
+def _spent(cell: dict, ledgers: dict[str, dict]) -> dict[str, float | None]:
+    """By the training that spent most."""
+    spent = [ledgers[run]["epsilon"] or {} for run in cell["runs"].values()]
+    return {f"epsilon_{by}": max((e[by] for e in spent if by in e), default=None) for by in ("rdp", "prv")}
+
+
+def _as_the_authors(spec: Spec, cell: dict, records: dict[str, dict], metric: str, published: float | None) -> dict[str, Any]:
+    best, last = (_of_seeds(cell, records, metric, weights) for weights in ("best_epoch", "last_step"))
+    ours = _statistic(spec, best)
+    return {
+        "authors": ours,
+        "authors_last_step": _statistic(spec, last),
+        "authors_selection": statistics.mean(best[seed] - last[seed] for seed in best),
+        "authors_n": len(best),
+        "authors_difference": None if published is None else ours - published,
+        **{f"authors_{name}": value for name, value in _spent(cell, records["ledgers"]).items()},
+    }
+
+
+def _statistic(spec: Spec, values: dict[str, float]) -> float:
+    return STATISTICS[spec["statistic"]](list(values.values()))
 
 
 def hessian_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
@@ -94,7 +141,7 @@ def _by_folder(files: list[str]) -> dict[str, Any]:
 def _row(spec: Spec, cell: dict, metric: str, values: Values, published: str | None) -> dict[str, Any]:
     there = [value for value in values.values() if value is not None]
     ours = STATISTICS[spec["statistic"]](there) if there else None
-    key = (cell["dataset"], cell["model"], cell["epsilon"], published)
+    key = (*_place(cell), published)
     printed = [row["value"] for row in spec["published"] if _key(row) == key]
     theirs = printed[0] if printed else None
     return {
@@ -111,8 +158,12 @@ def _row(spec: Spec, cell: dict, metric: str, values: Values, published: str | N
     }
 
 
+def _place(row: dict) -> tuple:
+    return row["dataset"], row["model"], row["epsilon"]
+
+
 def _key(row: dict) -> tuple:
-    return row["dataset"], row["model"], row["epsilon"], row["metric"]
+    return *_place(row), row["metric"]
 
 
 def _frame(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -133,24 +184,32 @@ def shown_frame(frame: pd.DataFrame, labels: dict[str, str], decimals: int | Non
         "model": "model",
         "epsilon": "ε",
         "delta": "δ",
-        "epsilon_rdp": "ε (RDP)",
-        "epsilon_prv": "ε (PRV)",
         "metric": "metric",
         "statistic": "statistic",
+        "published": "published",
         "ours": "ours",
+        "difference": "difference",
+        "averaged": "averaged",
         **{seed: seed.replace("_", " ") for seed in seeds},
         "n": "n",
-        "published": "published",
-        "difference": "difference",
+        "epsilon_rdp": "ε (RDP)",
+        "epsilon_prv": "ε (PRV)",
+        "authors": "authors",
+        "authors_difference": "authors: difference",
+        "authors_last_step": "authors: last step",
+        "authors_selection": "authors: selection",
+        "authors_n": "authors: n",
+        "authors_epsilon_rdp": "authors: ε (RDP)",
     }
+    rounded = [*seeds, "ours", "averaged", "authors", "authors_last_step"]
     formats: dict[str, Callable[[Any], str]] = {
         **dict.fromkeys(("published", "delta"), number),
         "epsilon": lambda value: "not private" if pd.isna(value) else number(value),
         "metric": lambda name: PRINTED.get(name, name),
-        **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),
-        **dict.fromkeys(seeds, lambda value: number(value, decimals)),
-        "ours": lambda value: number(value, decimals),
-        "difference": lambda value: number(value, decimals, "+"),
+        **dict.fromkeys(("epsilon_rdp", "epsilon_prv", "authors_epsilon_rdp"), lambda value: number(value, 3)),
+        **dict.fromkeys(rounded, lambda value: number(value, decimals)),
+        **dict.fromkeys(("difference", "authors_difference", "authors_selection"), lambda value: number(value, decimals, "+")),
+        "authors_n": lambda value: number(value, 0),
         "model": lambda name: labels.get(str(name), str(name)),
     }
     shown = frame[[name for name in columns if name in frame]].copy()

@@ -54,14 +54,18 @@ class Training:
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
         self.divisor = specs.simulated(spec)
         self.sigma = None
-        if budget:
+        if "protocol" in spec:
+            self.sigma = spec["protocol"]["sigma"]
+        elif budget:
             self.sigma = calibrate(budget["epsilon"], budget["delta"], self.q, self.planned)
 
         train, held_out = split(spec["data"]["train"], spec["data"]["validation"], spec["data"]["split_seed"])
         constants = (spec["data"]["mean"], spec["data"]["std"], device)
         self.train = Examples(data.train_images[train], data.train_labels[train], *constants)
-        self.validation = Examples(data.train_images[held_out], data.train_labels[held_out], *constants)
         self.test = Examples(data.test_images, data.test_labels, *constants)
+        self.validation = self.test  # as the authors' code has it, where nothing is held out
+        if len(held_out):
+            self.validation = Examples(data.train_images[held_out], data.train_labels[held_out], *constants)
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_seed(seed, "weights"))
@@ -82,7 +86,7 @@ class Training:
             self.optimizer,
             self.train,
             sampler,
-            expected_batch=recipe["batch"] // self.divisor,
+            expected_batch=specs.expected_batch(spec) / self.divisor,
             physical_batch=physical_batch,
             clip=recipe["clip"],
             sigma=None if self.sigma is None else self.sigma / self.divisor,
@@ -154,11 +158,9 @@ class Training:
         if self.divisor > 1:
             row["simulated_epsilon"] = self.epsilon
         row |= _clipping(norms, self.spec["recipe"]["clip"])
-        for name, examples in (("validation", self.validation), ("test", self.test)):
-            row |= {f"{name}_{key}": value for key, value in self.evaluate(examples).items()}
-            if self.average:
-                averaged = self.evaluate(examples, self.average.network)
-                row |= {f"averaged_{name}_{key}": value for key, value in averaged.items()}
+        row |= self._held_out(self.network)
+        if self.average:
+            row |= {f"averaged_{key}": value for key, value in self._held_out(self.average.network).items()}
         self.history.append(row)
         self._losses, self._norms = [], []
         if row["validation_top1"] > self.best["top1"]:
@@ -166,6 +168,13 @@ class Training:
             self.best = {"epoch": row["epoch"], "top1": row["validation_top1"], "weights": weights}
         if isinstance(self.schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
             self.schedule.step(row["validation_loss"])
+
+    def _held_out(self, network: nn.Module) -> dict[str, float]:
+        """Of the examples that no step sees; once where the test split is the validation split."""
+        test = self.evaluate(self.test, network)
+        validation = test if self.validation is self.test else self.evaluate(self.validation, network)
+        row = {f"validation_{key}": value for key, value in validation.items()}
+        return row | {f"test_{key}": value for key, value in test.items()}
 
     def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
         """Of the live network, or of another with its layers; in the precision in which it is trained."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 def metrics(training: "Training") -> dict[str, Any]:
     """At the last step, and with the weights of the epoch that the validation examples found best."""
     sets = {"train": training.train, "validation": training.validation, "test": training.test}
+    chooser = "test" if training.validation is training.test else "validation"
     last = {name: training.evaluate(examples) for name, examples in sets.items()}
     network = copy.deepcopy(training.network)
     network.load_state_dict(training.best["weights"])
@@ -49,7 +50,7 @@ def metrics(training: "Training") -> dict[str, Any]:
         averaged = {"averaged": {name: training.evaluate(examples, averaging) for name, examples in sets.items()}}
     return averaged | {
         "last_step": {"step": training.made, **last},
-        "best_epoch": {"epoch": training.best["epoch"], "chosen_by": "validation top1", **best},
+        "best_epoch": {"epoch": training.best["epoch"], "chosen_by": f"{chooser} top1", **best},
     }
 
 

@@ -122,11 +122,12 @@ def spent(training: Training, found: dict[str, dict]) -> dict[str, Any]:
     """The ledger; `found` is what the searches found, which had its price too."""
     if training.mechanism is None:
         return no_ledger()
-    recipe, budget = training.spec["recipe"], training.spec["budget"]
+    spec = training.spec
+    what = (training.mechanism, training.planned, spec["recipe"]["clip"], spec["budget"], training.count)
     if training.divisor > 1:
-        return simulated_ledger(training.mechanism, training.planned, recipe["clip"], budget, training.count, training.divisor)
+        return simulated_ledger(*what, training.divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
-    return ledger(training.mechanism, training.planned, recipe["clip"], budget, training.count, searches)
+    return ledger(*what, searches, test_chooses="protocol" in spec)
 
 
 def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:

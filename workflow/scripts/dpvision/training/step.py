@@ -38,7 +38,7 @@ class Step:
     optimizer: torch.optim.Optimizer
     examples: Examples
     sampler: PoissonSampler
-    expected_batch: int
+    expected_batch: float
     physical_batch: int
     clip: float
     sigma: float | None  # none: not private, neither clipped nor noisy
