@@ -33,6 +33,7 @@ SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"
 GROUPS = "groups: {search: groups}"
 GROUPS_ALLOWED = 'must be a whole number above 0 or "channels" or a mapping with search'
 EPSILONS = "epsilons: [2.89, 7.42, 9.88]"
+DELTA = "    delta: 1.0e-5\n"
 CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
 BEFORE = "  scaleresnet9:\n    family"
@@ -58,6 +59,21 @@ def wrn(said: str) -> str:
 
 
 SPOILT = [
+    # --- the authors' protocol ---
+    Spoilt(
+        "too few sigmas for the ε of the authors' protocol",
+        PAPER,
+        DELTA,
+        f"{DELTA}    protocol: {{targets: [3, 7.62, 10], sigmas: [1.7, 0.96], physical_batch: 128}}\n",
+        "cells.cifar10.protocol.sigmas = [1.7, 0.96]: must have 3 values, one for each of the epsilons",
+    ),
+    Spoilt(
+        "the authors' protocol without privacy",
+        PAPER,
+        f"{EPSILONS}\n{DELTA}",
+        f"epsilons: [null, 7.42, 9.88]\n{DELTA}    protocol: {{targets: [3, 7, 9], sigmas: [2, 1, 1], physical_batch: 128}}\n",
+        "cells.cifar10.protocol: is of private training; take null out of the epsilons",
+    ),
     # --- unknown and missing keys ---
     Spoilt(
         "an unknown key of a file", PAPER, "seeds:", "extra: 1\nseeds:", f"extra = 1: unknown key. Allowed here: {OF_A_PAPER}"

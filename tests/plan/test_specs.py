@@ -1,8 +1,10 @@
 """A spec holds what decides a result and nothing else: its digest names the folder."""
 
+import itertools
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import example, given
@@ -229,6 +231,7 @@ def test_an_artifact_s_files_are_those_of_its_runs(configuration):
     assert planned.inputs_of("table4") == {
         "metrics": [f"results/runs/{run}/metrics.json" for run in runs],
         "ledgers": [f"results/runs/{run}/ledger.json" for run in runs],
+        "provenance": [f"results/runs/{run}/provenance.json" for run in runs],
     }
     assert len(planned.inputs_of("hessian")["hessians"]) == 6
     assert len(planned.inputs_of("figure2")["histograms"]) == 2
@@ -308,6 +311,59 @@ def test_steps_are_those_computed_by_hand(spec, steps, first_ends):
 def test_the_sampling_rate_leaves_out_what_is_held_out():
     assert specs.sampling_rate(run(50_000, 1024, 1)) == 0.02048
     assert specs.sampling_rate(run(45_000, 1024, 1, held_out=5000)) == 1024 / 45_000
+
+
+# --- the authors' protocol ---
+
+PROTOCOL = """
+    protocol: {targets: [3, 7.62, 10], sigmas: [1.69861, 0.95679, 0.83966], physical_batch: 128}
+"""
+
+
+def authors(configuration) -> dict[str, specs.Spec]:
+    """ResNet-9's runs of the first seed by their ε's target."""
+    configuration.change("papers/scalenorm.yaml", "    delta: 1.0e-5\n", f"    delta: 1.0e-5{PROTOCOL}")
+    runs = [run for run in configuration.plan().runs.values() if run["model"]["slug"] == "resnet9" and run["seed"] == 34]
+    return {run["budget"]["epsilon"]: run for run in runs}
+
+
+def test_the_authors_protocol_spends_what_the_paper_prints(configuration):
+    """2,308 steps of 2,450, which Klause et al. do not say; their levels to two decimals are the proof."""
+    from dpvision.privacy.accounting import Mechanism
+
+    runs = authors(configuration)
+    for target, printed in ((3, 2.89), (7.62, 7.42), (10, 9.88)):
+        run = runs[target]
+        assert (specs.step_count(run), specs.sampling_rate(run)) == (2308, 1 / 49)
+        spent = Mechanism(specs.sampling_rate(run), run["protocol"]["sigma"], specs.step_count(run)).epsilon(1e-5)
+        assert spent == pytest.approx(printed, abs=0.015)
+
+
+def test_its_sigma_is_within_their_tolerance_of_what_the_target_needs(configuration):
+    from dpvision.privacy.accounting import calibrate
+
+    for target, run in authors(configuration).items():
+        assert run["protocol"]["sigma"] == pytest.approx(calibrate(target, 1e-5, 1 / 49, 2450), abs=0.01)
+
+
+def test_it_holds_nothing_out_and_divides_by_whole_examples(configuration):
+    run = authors(configuration)[3]
+    assert (specs.training_count(run), specs.expected_batch(run)) == (50_000, 1020)
+    ends = specs.epoch_ends(run)
+    assert (len(ends), ends[0], ends[-1]) == (50, 46, 2308)
+    assert {after - before for before, after in itertools.pairwise(ends)} == {46, 47}
+
+
+def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them():
+    random = np.random.default_rng(0)
+    for count, batches, physical in ((50_000, 49, 128), (9_469, 10, 32), (100_000, 98, 521)):
+        sizes = random.binomial(count, 1 / batches, 100_000)
+        assert specs._pieces_drawn(count, batches, physical) == pytest.approx(np.ceil(sizes / physical).mean(), abs=0.01)
+
+
+def test_the_search_behind_it_is_that_of_the_protocol_clean(configuration):
+    clean = next(run for run in configuration.plan().runs.values() if run["model"]["scale_norm"] is False)
+    assert specs.searched_keys(authors(configuration)[3]) == specs.searched_keys(clean)
 
 
 @given(batch=st.integers(1, 10**6), more=st.integers(0, 10**18), epochs=st.integers(1, 300))

@@ -32,6 +32,12 @@ def test_it_names_what_was_not_accounted_for():
     assert "search" in with_search
 
 
+def test_it_says_where_the_test_split_chose():
+    said = ledger(RUN, 1000, 1.5, BUDGET, 50_000, [], test_chooses=True)["not_accounted"]
+    assert "accuracies on them are too high" in said[0]
+    assert not any(line.startswith("validation examples") for line in said)
+
+
 def test_a_search_costs_all_its_trials_or_a_random_number_of_them():
     (found,) = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [SEARCH])["searches"]
     assert found["study"] == "groups"

@@ -8,6 +8,7 @@ import torch
 from dpvision.privacy.accounting import Mechanism, calibrate
 from dpvision.training import fit
 from dpvision.training.evaluate import evaluate
+from dpvision.training.record import metrics
 
 EVERYTHING = {
     "recipe.optimizer": {"name": "sgd", "learning_rate": 1.0, "momentum": 0.5},
@@ -64,6 +65,29 @@ def test_a_simulation_spends_nothing_in_its_own_name(training, advance):
     (row,) = simulated.history
     assert row["epsilon"] is None
     assert row["simulated_epsilon"] == Mechanism(0.1, simulated.sigma, 10).epsilon(1e-4)
+
+
+# --- the authors' protocol ---
+
+AUTHORS = {"data.validation": 0, "protocol": {"name": "paper", "batches": 12, "sigma": 0.9, "steps": 45}}
+
+
+def test_the_authors_protocol_takes_sigma_steps_and_rate_as_they_are(training):
+    theirs = training(AUTHORS)
+    assert (theirs.sigma, theirs.planned, theirs.q) == (0.9, 45, 1 / 12)
+    assert (theirs.count, theirs.step.sampler.q, theirs.step.expected_batch) == (1437, 1 / 12, 119)
+    assert theirs.ends == [11, 22, 33, 45]
+    assert theirs.mechanism.sigma == theirs.step.sigma
+
+
+def test_its_test_split_is_what_steers_and_chooses(training):
+    theirs = training(AUTHORS)
+    theirs.run()
+    for row in theirs.history:
+        assert all(row[f"validation_{key}"] == row[f"test_{key}"] for key in ("loss", "top1", "top5"))
+    assert theirs.best["top1"] == max(row["test_top1"] for row in theirs.history)
+    assert theirs.made == theirs.mechanism.steps == 45
+    assert metrics(theirs)["best_epoch"]["chosen_by"] == "test top1"
 
 
 # --- the history ---
@@ -123,7 +147,7 @@ def test_the_plateau_is_torchs_on_the_validation_loss(training, monkeypatch):
     shown = {"top1": 0.5, "top5": 0.5}
     steered = training({"recipe.epochs": 10, "recipe.schedule": {"name": "plateau", "factor": 0.5, "patience": 1}})
     monkeypatch.setattr(
-        steered, "evaluate", lambda examples: shown | {"loss": next(losses) if examples is steered.validation else 0.0}
+        steered, "evaluate", lambda examples, _: shown | {"loss": next(losses) if examples is steered.validation else 0.0}
     )
     steered.run()
     # at the start of each epoch; halved after the second epoch in a row without a better loss, at epochs 4, 8 and 10
@@ -143,7 +167,7 @@ def test_the_best_epoch_is_the_first_of_the_best_by_validation(training, monkeyp
     monkeypatch.setattr(
         chosen,
         "evaluate",
-        lambda examples: {"loss": 1.0, "top5": 1.0, "top1": next(accuracies) if examples is chosen.validation else 0.9},
+        lambda examples, _: {"loss": 1.0, "top5": 1.0, "top1": next(accuracies) if examples is chosen.validation else 0.9},
     )
     kept = {}
     chosen.run(after_epoch=lambda t: kept.update({t.history[-1]["epoch"]: weights(t)}))
