@@ -30,6 +30,9 @@ def main() -> None:
         made.add_argument("--scale", help="instead of the one in config/config.yaml")
         if name == "plan":
             made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
+    keep = command("keep", _keep, "copy what is small of the results into a folder to commit, with tables, figures and a page")
+    keep.add_argument("folder", type=Path, help="what lies there already is kept and shown too")
+    keep.add_argument("--scale", help="instead of the one in config/config.yaml")
     models = command("models", _models, "every model with its parameters and multiply-adds")
     models.add_argument("--classes", type=_at_least(1), default=10, help="default: 10")
     models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
@@ -80,6 +83,13 @@ def _status(scale: str | None) -> None:
     from dpvision.plan.status import status
 
     print(status(_load(scale), _here()))
+
+
+def _keep(folder: Path, scale: str | None) -> None:
+    from dpvision.reporting.keep import keep
+
+    made = keep(_load(scale), _here(), folder)
+    print(f"{folder / 'README.md'} shows {', '.join(made)}")
 
 
 def _models(classes: int, size: int, channels: int, json: bool) -> None:

@@ -60,13 +60,16 @@ def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]]
     frame = {"accuracy": accuracy_frame, "hessian": hessian_frame}[spec["kind"]](spec, inputs)
     with replacing(csv) as beside:
         frame.to_csv(beside, index=False)
-    shown = shown_frame(frame, labels, decimals={"accuracy": 2, "hessian": None}[spec["kind"]])
+    elsewhere = ~frame["dataset"].isin({cell["dataset"] for cell in spec["cells"]}) & (spec["scale"] != "paper")
+    shown = shown_frame(frame[~elsewhere], labels, decimals={"accuracy": 2, "hessian": None}[spec["kind"]])
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
     parts = {"averaged": AVERAGED, "authors": PAPER}
     notes = [NOTES[spec["kind"]], *(text for column, text in parts.items() if column in frame)]
     notes += [MINUTES] if "minutes" in set(frame["metric"]) else []
+    if elsewhere.any():
+        notes.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
     note = " ".join([*notes, *made_by(read_json(file) for file in inputs["provenance"])])
     write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
     write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
