@@ -3,6 +3,7 @@
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
+# make bench-simulation  train both ways, to see how well the scale simulate predicts, in a quarter of an hour
 # make lint          formats and linters (make format puts right what can be put right)
 # make lock          resolve the dependencies anew, with hashes
 # make schema        write the JSON schemas of the configuration
@@ -12,7 +13,7 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo test test-cluster bench bench-plan lint format lock schema
+.PHONY: setup demo test test-cluster bench bench-plan bench-simulation lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -32,6 +33,9 @@ bench: setup
 
 bench-plan: setup
 	@$(BIN)/python benchmarks/plan.py
+
+bench-simulation: setup
+	@$(BIN)/python benchmarks/simulation.py
 
 lint: setup
 	@$(BIN)/ruff check .
