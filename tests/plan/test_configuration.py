@@ -256,14 +256,16 @@ SPOILT = [
         CONFIG,
         "folders: {}",
         "folders: {cifar: data}",
-        'folders.cifar = "data": there is no data set "cifar". Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
+        'folders.cifar = "data": there is no data set "cifar". '
+        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
     ),
     Spoilt(
         "a data set that does not exist",
         PAPER,
         "dataset: cifar10",
         "dataset: cifar",
-        'cells.cifar10.dataset = "cifar": there is no data set "cifar". Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
+        'cells.cifar10.dataset = "cifar": there is no data set "cifar". '
+        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
     ),
     Spoilt(
         "a data set of an overlay that does not exist",
