@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from PIL import Image
 
-from dpvision import provenance
+from dpvision import plan, provenance
 from dpvision.data import download
 from dpvision.data.datasets import imagenette, tinyimagenet
 from dpvision.data.prepare import ARRAYS, prepare
@@ -229,6 +230,17 @@ def test_the_log_says_how_far_it_is(nette, raw, caplog):
         nette.prepared(raw)
     assert "imagenette2-160 train_images: 8 of 17" in caplog.messages
     assert "imagenette2-160 train_images: 17 of 17" in caplog.messages
+
+
+@pytest.mark.parametrize(("module", "classes"), [(imagenette, 10), (tinyimagenet, 200)], ids=["imagenette", "tinyimagenet"])
+def test_the_configuration_and_the_files_agree_on_archive_shape_and_counts(module, classes):
+    said = yaml.safe_load((plan.ROOT / "config/datasets.yaml").read_text())[module.__name__.rpartition(".")[2]]
+    (source,) = said["sources"]
+    assert said["files"] == {module.ARCHIVE.name: source["md5"]}
+    assert source["url"].endswith(f"/{module.ARCHIVE.name}")
+    assert (said["classes"], said["shape"]) == (classes, list(module.ARCHIVE.shape))
+    counts = [sum(of_split) for of_split in imagenette.COUNTS.values()] if module is imagenette else [200 * 500, 200 * 50]
+    assert [said["train"], said["test"]] == counts
 
 
 # --- the user's own ---
