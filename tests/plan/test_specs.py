@@ -101,6 +101,19 @@ def test_every_value_that_decides_makes_other_runs(file, old, new, configuration
     assert not before.keys() & after.keys()
 
 
+@pytest.mark.parametrize(
+    ("dataset", "shape", "classes", "trained_on"),
+    [("imagenette", [3, 160, 160], 10, 8_523), ("tinyimagenet", [3, 64, 64], 200, 90_000)],
+)
+def test_another_data_set_is_one_word_in_the_cells(dataset, shape, classes, trained_on, configuration):
+    planned = configuration.change(PAPER, "dataset: cifar10", f"dataset: {dataset}").plan()
+    for name, run in planned.runs.items():
+        assert name.startswith(f"{dataset}-")
+        assert (run["data"]["shape"], run["data"]["classes"]) == (shape, classes)
+        assert specs.training_count(run) == trained_on
+    assert [spec["name"] for spec in planned.data.values()] == [dataset]
+
+
 @pytest.mark.parametrize("more", ["width: 0.5", "groups: 16", "order: activation-norm", "scale_norm: true"])
 def test_every_value_of_a_model_makes_other_runs_of_it_alone(more, configuration):
     for _ in range(2):

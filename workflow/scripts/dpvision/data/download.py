@@ -29,7 +29,8 @@ FAULTS = (SourceFault, OSError, EOFError, ValueError, tarfile.TarError, zlib.err
 def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *, pauses: Sequence[float] = PAUSES) -> None:
     """Fills `folder` with the raw files, each proved by its MD5; files.json, written last, says all are there.
 
-    With `own`, a folder of the user's, nothing else is asked; otherwise the sources in turn.
+    With `own`, a folder or file of the user's, nothing else is asked; otherwise the sources in turn. Only what somebody
+    unpacked of an archive may be there without such a proof: it says so, and has a warning in the log.
     """
     log.info("%s: %s", name, dataset["title"])
     log.info("%s: licence: %s", name, dataset["licence"])
@@ -47,13 +48,13 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         log.info("%s: trying %s", name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
-            origins.append(_label(source))
+            origins.append(_label(source) + raw.caveat())
 
     if raw.missing():
         raise UserError(_no_source(raw, faults))
     for part in folder.glob("*.part"):  # of a source that broke off before another one answered
         part.unlink()
-    log.info("%s: raw files: %s", name, "; ".join(origins))
+    log.log(logging.WARNING if raw.unproved else logging.INFO, "%s: raw files: %s", name, "; ".join(origins))
     files.write_json(
         folder / "files.json",
         {
@@ -73,10 +74,15 @@ class _Raw:
     folder: Path
     expected: dict[str, str]
 
+    @property
+    def unproved(self) -> bool:
+        return (self.folder / datasets.UNPACKED).exists()
+
     def missing(self) -> list[str]:
-        return [file for file in self.expected if not (self.folder / file).exists()]
+        return [] if self.unproved else [file for file in self.expected if not (self.folder / file).exists()]
 
     def delete_wrong(self) -> None:
+        (self.folder / datasets.UNPACKED).unlink(missing_ok=True)  # nothing proves it without files.json
         for file, md5 in self.expected.items():
             path = self.folder / file
             if path.exists() and (found := files.file_digest(path, "md5")) != md5:
@@ -97,6 +103,21 @@ class _Raw:
             faults.append(f"{thing.name} cannot be read: {error}")
         return faults
 
+    def pack(self, folder: Path, scratch: Path) -> list[str]:
+        """Puts in place what was unpacked in a folder; returns what was wrong with it."""
+        try:
+            if datasets.pack(self.name, folder, scratch / datasets.UNPACKED):
+                (scratch / datasets.UNPACKED).rename(self.folder / datasets.UNPACKED)
+        except FAULTS as error:
+            return [str(error)]
+        return []
+
+    def caveat(self) -> str:
+        if not self.unproved:
+            return ""
+        sha256 = files.file_digest(self.folder / datasets.UNPACKED)
+        return f" (own, unpacked: not proved by a publisher's digest; SHA-256 of all of it, packed: {sha256})"
+
     def _place(self, file: str, content: IO[bytes]) -> None:
         with files.replacing(self.folder / file) as beside:
             with open(beside, "wb") as copy:
@@ -106,13 +127,14 @@ class _Raw:
                 raise _Wrong(f"expected MD5 {self.expected[file]}, found {found}")
 
     def summary(self) -> dict[str, dict[str, Any]]:
+        there = {datasets.UNPACKED: None} if self.unproved else self.expected
         return {
             file: {
                 "md5": md5,
                 "sha256": files.file_digest(self.folder / file),
                 "bytes": (self.folder / file).stat().st_size,
             }
-            for file, md5 in self.expected.items()
+            for file, md5 in there.items()
         }
 
 
@@ -131,6 +153,8 @@ def _use(source: dict[str, Any], raw: _Raw, pauses: Sequence[float]) -> list[str
         except FAULTS as fault:
             return [str(fault)]
         faults = [fault for thing in things if raw.missing() for fault in raw.take(thing)]
+        if source["kind"] == "own" and raw.missing():
+            faults += raw.pack(source["folder"], scratch)
     if raw.missing() and not faults:
         return [f"not found there: {', '.join(raw.missing())}"]
     return faults
@@ -180,8 +204,10 @@ def _python(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[f
 
 def _own(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:
     folder: Path = source["folder"]
+    if folder.is_file():
+        return [folder]
     if not folder.is_dir():
-        raise SourceFault("there is no such folder")
+        raise SourceFault("there is no such file or folder")
     inside = [entry for entry in sorted(folder.iterdir()) if entry.name not in raw.expected]
     return [folder, *inside]
 
@@ -197,7 +223,7 @@ def _label(source: dict[str, Any]) -> str:
         "archive": "{url}",
         "npm": "npm package {package}",
         "python": "{path} of the Python package {package}",
-        "own": "your folder {folder}",
+        "own": "your own {folder}",
     }
     return texts[source["kind"]].format(**source)
 

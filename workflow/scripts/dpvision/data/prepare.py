@@ -1,8 +1,9 @@
 """Raw files into the arrays that everything else reads."""
 
+import importlib.metadata
 import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,45 +12,55 @@ from dpvision.data import datasets
 from dpvision.errors import UserError
 from dpvision.provenance import Origin
 
+if TYPE_CHECKING:
+    from dpvision.data.pictures import Pictures
+
 log = logging.getLogger(__name__)
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+KINDS = {"md5": "MD5", "sha256": "SHA-256"}
 
 
 def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
     """Writes an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json."""
     origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec['name']}")
     _check_raw(spec, raw)
-    arrays = datasets.read(spec["name"], raw)
-    _check_arrays(spec, arrays)
+    contents = datasets.read(spec["name"], raw)
+    _check_contents(spec, contents)
     for name in ARRAYS:
         with files.replacing(folder / f"{name}.npy") as beside:
-            np.save(beside, getattr(arrays, name))
-    description = _description(spec, arrays, raw, folder)
+            contents.save(name, beside)
+    description = _description(spec, contents, raw, folder)
     files.write_json(folder / "dataset.json", description | {"digest": files.digest(description)})
-    files.write_json(folder / "provenance.json", origin.provenance(spec))
+    files.write_json(
+        folder / "provenance.json", origin.provenance(spec, pillow=importlib.metadata.version("pillow"))
+    )  # it decodes
     log.info("%s: %d training and %d test examples in %s", spec["name"], spec["train"], spec["test"], folder)
 
 
 def _check_raw(spec: dict[str, Any], raw: Path) -> None:
     again = f"Delete {raw / 'files.json'} so that the download runs again: it keeps what is right."
-    for name, md5 in spec["files"].items():
+    proofs = [(name, "md5", md5) for name, md5 in spec["files"].items()]
+    if unpacked := files.read_json(raw / "files.json")["files"].get(datasets.UNPACKED):
+        proofs = [(datasets.UNPACKED, "sha256", unpacked["sha256"])]
+    for name, kind, expected in proofs:
         if not (raw / name).exists():
             raise UserError(f"{spec['name']}: the raw file {raw / name} is not there. {again}")
-        found = files.file_digest(raw / name, "md5")
-        if found != md5:
-            raise UserError(f"{spec['name']}: {raw / name} was changed: expected MD5 {md5}, found {found}. {again}")
+        found = files.file_digest(raw / name, kind)
+        if found != expected:
+            changed = f"was changed: expected {KINDS[kind]} {expected}, found {found}"
+            raise UserError(f"{spec['name']}: {raw / name} {changed}. {again}")
 
 
-def _check_arrays(spec: dict[str, Any], arrays: datasets.Arrays) -> None:
+def _check_contents(spec: dict[str, Any], contents: "datasets.Arrays | Pictures") -> None:
     """The raw files are right by now, so what does not fit is the entry in config/datasets.yaml."""
-    labels = np.concatenate([arrays.train_labels, arrays.test_labels])
+    labels = np.concatenate([contents.train_labels, contents.test_labels])
     found = [
-        ("train", len(arrays.train_images)),
-        ("test", len(arrays.test_images)),
-        ("shape", list(arrays.train_images.shape[1:])),
+        ("train", len(contents.train_labels)),
+        ("test", len(contents.test_labels)),
+        ("shape", contents.shape),
         ("classes", len(np.unique(labels))),
-        ("classes", len(arrays.class_names)),
+        ("classes", len(contents.class_names)),
     ]
     for key, value in found:
         if value != spec[key]:
@@ -59,7 +70,7 @@ def _check_arrays(spec: dict[str, Any], arrays: datasets.Arrays) -> None:
             )
 
 
-def _description(spec: dict[str, Any], arrays: datasets.Arrays, raw: Path, folder: Path) -> dict[str, Any]:
+def _description(spec: dict[str, Any], contents: "datasets.Arrays | Pictures", raw: Path, folder: Path) -> dict[str, Any]:
     about = files.read_json(raw / "files.json")
     return {
         "name": spec["name"],
@@ -71,10 +82,10 @@ def _description(spec: dict[str, Any], arrays: datasets.Arrays, raw: Path, folde
         "train": spec["train"],
         "test": spec["test"],
         "classes": spec["classes"],
-        "class_names": arrays.class_names,
+        "class_names": contents.class_names,
         "images_per_class": {
-            "train": np.bincount(arrays.train_labels, minlength=spec["classes"]).tolist(),
-            "test": np.bincount(arrays.test_labels, minlength=spec["classes"]).tolist(),
+            "train": np.bincount(contents.train_labels, minlength=spec["classes"]).tolist(),
+            "test": np.bincount(contents.test_labels, minlength=spec["classes"]).tolist(),
         },
         "sha256": {f"{name}.npy": files.file_digest(folder / f"{name}.npy") for name in ARRAYS},
     }

@@ -50,7 +50,7 @@ class Config(Strict):
     papers: Distinct[Name]
     """The papers to build: names of files in config/papers."""
     folders: dict[Name, str] = {}
-    """Your own copies of data sets, where no download is possible: data set -> folder. Checked like a download."""
+    """Your own copies of data sets, where no download is possible: data set -> folder, or file. Checked like a download."""
 
 
 # --- config/datasets.yaml ---

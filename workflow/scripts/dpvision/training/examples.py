@@ -9,8 +9,7 @@ from torch import Tensor
 
 class Examples:
     def __init__(self, images: np.ndarray, labels: np.ndarray, mean: list[float], std: list[float], device: torch.device):
-        self.images = torch.as_tensor(np.array(images)).to(device)
-        self.labels = torch.as_tensor(np.array(labels)).to(device)
+        self.images, self.labels = (torch.as_tensor(np.require(a, requirements="W")).to(device) for a in (images, labels))
         self.mean = torch.tensor(mean, device=device).view(-1, 1, 1)
         self.std = torch.tensor(std, device=device).view(-1, 1, 1)
 

@@ -1,11 +1,14 @@
 """The data sets: one file each in this folder, named like its entry in config/datasets.yaml.
 
 A file of a data set has:
-- `read(raw)`: the arrays, from the folder of its raw files; their MD5s have been checked.
+- `read(raw)`: the data set, from the folder of its raw files, which have been checked: `Arrays`, or what can do the
+  same without having all images in memory (`Pictures` of data/pictures.py).
 - `understand(thing)`, where the raw files come in more than one form: those raw files that `thing`, a folder
   or a file that some source gave, has, each with its content. Files it does not know are passed over. It need
   not prove what it yields (the MD5s do), but must not trust what it reads. Left out, raw files are copied as they are.
-- `UNDERSTOOD`, with `understand`: what of the user's own files will do; a piece of a sentence.
+- `pack(folder, file)`, where files will do that no published digest proves: checks what is in a folder of the user's by
+  all that is known, and packs it into a file, the raw file UNPACKED; False where it is not there.
+- `UNDERSTOOD`, with either: what of the user's own files will do; a piece of a sentence.
 """
 
 import importlib
@@ -15,13 +18,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from dpvision.errors import UserError
 
+if TYPE_CHECKING:
+    from dpvision.data.pictures import Pictures
+
 Content = tuple[str, IO[bytes]]
+
+UNPACKED = "unpacked.zip"
+"""The raw file that stands for all others where the user's own are unpacked; files.json has its SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +43,28 @@ class Arrays:
     test_labels: np.ndarray
     class_names: list[str]
 
+    @property
+    def shape(self) -> list[int]:
+        return list(self.train_images.shape[1:])
 
-def read(name: str, raw: Path) -> Arrays:
-    arrays: Arrays = module(name).read(raw)
-    return arrays
+    def save(self, name: str, file: Path) -> None:
+        """One of the arrays, as an .npy file."""
+        np.save(file, getattr(self, name))
+
+
+def read(name: str, raw: Path) -> "Arrays | Pictures":
+    contents: Arrays | Pictures = module(name).read(raw)
+    return contents
 
 
 def understand(name: str, thing: Path) -> Iterator[Content]:
     contents: Iterator[Content] = getattr(module(name), "understand", files_of)(thing)
     return contents
+
+
+def pack(name: str, folder: Path, file: Path) -> bool:
+    done: bool = getattr(module(name), "pack", lambda *_: False)(folder, file)
+    return done
 
 
 def understood(name: str, raw_files: list[str]) -> str:
