@@ -69,6 +69,7 @@ def accuracy_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
         spent = [ledgers[run]["epsilon"] or {} for run in cell["runs"].values()]
         privacy = {f"epsilon_{a}": max((e[a] for e in spent if a in e), default=None) for a in ("rdp", "prv")}
         printed = [row["metric"] for row in spec["published"] if row["dataset"] == cell["dataset"]]
+        printed = [metric for metric in printed if metric in ("top1", "top5")]
         for metric in dict.fromkeys(printed or ["top1"]):
             test = {seed: metrics[run]["last_step"]["test"][metric] for seed, run in cell["runs"].items()}
             values = {seed: 100 * share for seed, share in test.items()}

@@ -13,6 +13,7 @@ class Examples:
         self.labels = torch.as_tensor(np.array(labels)).to(device)
         self.mean = torch.tensor(mean, device=device).view(-1, 1, 1)
         self.std = torch.tensor(std, device=device).view(-1, 1, 1)
+        self.black = -self.mean / self.std
 
     def __len__(self) -> int:
         return len(self.labels)
