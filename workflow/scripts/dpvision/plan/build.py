@@ -128,7 +128,8 @@ class Plan:
         def runtime(wildcards: Any, attempt: int) -> int:
             if cost_of is None:
                 return limits.runtime * attempt
-            return min(limits.runtime, cost_of(wildcards).minutes(limits.speed) * attempt)
+            cost = cost_of(wildcards)
+            return min(limits.runtime, cost.minutes(limits.speed * (cost.devices if limits.gpu else 1)) * attempt)
 
         def mem_mb(wildcards: Any, attempt: int) -> int:
             """Half as much again at every attempt: most retries are for other reasons than memory."""

@@ -199,9 +199,7 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
         yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
 
 
-def _of_artifact(
-    name: str, artifact: Artifact, paper: Paper, artifacts: list[str], documents: Documents
-) -> Iterator[str]:
+def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[str], documents: Documents) -> Iterator[str]:
     where = ("artifacts", name)
     if artifact.kind == "schematic" and artifact.cells:
         yield complaint(documents, (*where, "cells"), "a schematic shows none; leave this key out", artifact.cells)
