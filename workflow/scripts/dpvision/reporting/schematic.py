@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, FancyBboxPatch
 
 UNIT = [("convolution", "3×3 convolution"), ("normalisation", "group norm"), ("activation", "Mish")]
 NAMES = {"A": "Residual block", "B": "Residual block with ScaleNorm"}
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "convolution": {"facecolor": "#9db4cf", "edgecolor": "#1f4e8c"},
     "normalisation": {"facecolor": "white", "edgecolor": "#1f4e8c"},
     "activation": {"facecolor": "#e6e6e6", "edgecolor": "#4d4d4d"},
@@ -84,8 +84,9 @@ def _draw_block(axis: Axes, block: pd.DataFrame) -> None:
 
 
 def _box(axis: Axes, left: float, element: str, text: str) -> None:
-    looks = {"linewidth": 1.2} | LOOKS[element]
-    axis.add_patch(FancyBboxPatch((left, -HIGH / 2), WIDE, HIGH, boxstyle="round,pad=0,rounding_size=0.08", **looks))
+    box = FancyBboxPatch((left, -HIGH / 2), WIDE, HIGH, boxstyle="round,pad=0,rounding_size=0.08", linewidth=1.2)
+    box.set(**LOOKS[element])
+    axis.add_patch(box)
     weight = "bold" if element == "ScaleNorm" else "normal"
     lines = text.replace(" ", "\n")
     axis.text(left + WIDE / 2, 0, lines, ha="center", va="center", fontsize=8, fontweight=weight, linespacing=1.15)
