@@ -66,6 +66,12 @@ def test_says_of_a_published_number_without_a_run_that_it_was_not_run(table):
     assert "| imagenette | ResNet-9 & co | 9.88 | – | – | – | top1 | median | not run | – | – | – | 0 | 65 | – |" in markdown
 
 
+def test_a_printed_number_that_is_no_accuracy_makes_no_row_of_ours(table):
+    minutes = PUBLISHED[0] | {"metric": "training_time_minutes", "value": 22}
+    rows = table(published=[*PUBLISHED, minutes])[0]
+    assert [(row["metric"], row["state"]) for row in rows if row["metric"] != "top1"] == [("training_time_minutes", "not run")]
+
+
 def test_compares_only_what_is_the_same_cell(table):
     digits = next(row for row in table()[0] if row["dataset"] == "digits")
     assert (digits["published"], digits["difference"], digits["seed_2"]) == ("", "", "")

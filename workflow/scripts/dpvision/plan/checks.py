@@ -116,9 +116,9 @@ def _trains_privately(model: str, paper: Paper) -> bool:
 def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     """What it varies is what the models that name it leave open, and each choice is one that they could have."""
     search, where = paper.searches[name], ("searches", name)
-    stands_for = _stands_for(name, paper)
-    users = {key: paper.models[key] for key, by in stands_for.items() if by & set(paper.models[key].searched().values())}
-    asked = {f"model.{o}": None for key, model in users.items() for o, by in model.searched().items() if by in stands_for[key]}
+    asked_of = _asked_of(name, paper)
+    users = {key: paper.models[key] for key in asked_of}
+    asked = dict.fromkeys(f"model.{option}" for options in asked_of.values() for option in options)
     if search.recipe is not None and search.recipe not in paper.recipes:
         yield unknown(documents, (*where, "recipe"), "recipe", search.recipe, list(paper.recipes), search.recipe)
     for key, choices in search.space.items():
@@ -138,13 +138,15 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
         yield complaint(documents, (*where, "trials"), most, search.trials)
 
 
-def _stands_for(search: str, paper: Paper) -> dict[str, set[str]]:
-    """Of each model the searches that this one is, or takes the place of in some of its cells."""
-    found: dict[str, set[str]] = {model: {search} for model in paper.models}
-    for cells in paper.cells.values():
-        for model in cells.models:
-            found.setdefault(model, {search}).update(old for old, new in cells.searches.items() if new == search)
-    return {model: names for model, names in found.items() if model in paper.models}
+def _asked_of(search: str, paper: Paper) -> dict[str, list[str]]:
+    """Of each model what it leaves to this search: it names it, or cells put it in the place of the one that it names."""
+    asked = {}
+    for key, model in paper.models.items():
+        replaced = [cells.searches for cells in paper.cells.values() if key in cells.models]
+        names = {search, *(old for searches in replaced for old, new in searches.items() if new == search)}
+        if options := [option for option, by in model.searched().items() if by in names]:
+            asked[key] = options
+    return asked
 
 
 def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[str]:
