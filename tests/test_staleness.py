@@ -63,6 +63,7 @@ def finished(tmp_path_factory) -> Path:
     folder.mkdir()
     for part in PARTS:
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
+    shutil.copytree(ROOT / "tests/config", folder / "config", dirs_exist_ok=True)  # what is counted here
     for script in (folder / "workflow/scripts").glob("*.py"):
         script.write_text(STAND_IN)
     snakemake(folder)

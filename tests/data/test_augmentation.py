@@ -1,5 +1,8 @@
 """A view is a crop of the mirrored image, perhaps turned; which crop is drawn evenly, for each view by itself."""
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -7,18 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpvision.data.augmentation import Views, make_views, mirrored
+from dpvision.data.augmentation import RATIOS, SHARES, Views, mirrored
+from dpvision.vision import torchvision
 
 
 def drawing(views: int = 3, pad: int = 2, flip: float = 0.5, include_original: bool = False, seed: int = 0) -> Views:
     return Views(pad, flip, views, include_original, torch.Generator().manual_seed(seed))
 
 
+def as_klause(rotate: float = 15.0, erase: float = 0.25, black: float = -9.0, **options: Any) -> Views:
+    """Those of Klause et al.'s code for Tiny ImageNet, but for options."""
+    options = {"pad": 4, "flip": 0.25, "views": 1, "include_original": False} | options
+    generator = torch.Generator().manual_seed(0)
+    return Views(**options, generator=generator, border="black", rotate=rotate, erase=erase, black=torch.tensor(black))
+
+
 def one_at_a_time(images: np.ndarray, drawn: np.ndarray, pad: int) -> np.ndarray:
     """Image by image, view by view, as De et al. describe it: pad, crop, turn."""
     height, width = images.shape[2:]
     made = []
-    for image, of_image in zip(images, drawn, strict=True):
+    for image, of_image in zip(images, drawn[..., :3].astype(int), strict=True):
         padded = np.pad(image, ((0, 0), (pad, pad), (pad, pad)), mode="symmetric")
         crops = [padded[:, pad + down : pad + down + height, pad + right : pad + right + width] for down, right, _ in of_image]
         made.append([crop[:, :, ::-1] if turned else crop for crop, (_, _, turned) in zip(crops, of_image, strict=True)])
@@ -35,9 +46,10 @@ def one_at_a_time(images: np.ndarray, drawn: np.ndarray, pad: int) -> np.ndarray
 )
 def test_views_are_those_of_pad_crop_and_turn(shape, views, pad, original, layout):
     images = torch.arange(float(np.prod(shape))).reshape(shape).contiguous(memory_format=layout)
-    drawn = drawing(views, pad, 0.5, original, seed=pad).draw(len(images))
-    made = make_views(images, drawn)
-    assert made.shape == (shape[0], views, *shape[1:])
+    views = drawing(views, pad, 0.5, original, seed=pad)
+    drawn = views.draw(len(images))
+    made = views.make(images, drawn)
+    assert made.shape == (shape[0], views.views, *shape[1:])
     assert np.array_equal(made.numpy(), one_at_a_time(images.numpy(), drawn.numpy(), pad).reshape(made.shape))
     if original:
         assert torch.equal(made[:, 0], images)
@@ -49,7 +61,7 @@ def test_the_edge_is_mirrored_too():
 
 @pytest.mark.parametrize("flip", [0.0, 0.3, 0.5, 1.0])
 def test_every_crop_is_as_likely_as_any_and_one_in_so_many_is_turned(flip):
-    drawn = drawing(views=4, pad=2, flip=flip).draw(5000).flatten(0, 1)
+    drawn = drawing(views=4, pad=2, flip=flip).draw(5000).flatten(0, 1).long()
     crops = torch.bincount((drawn[:, 0] + 2) * 5 + drawn[:, 1] + 2, minlength=25)  # both at once: neither tells of the other
     assert stats.chisquare(crops.numpy()).pvalue > 1e-4
     assert stats.binomtest(int(drawn[:, 2].sum()), len(drawn), flip).pvalue > 1e-4
@@ -57,7 +69,7 @@ def test_every_crop_is_as_likely_as_any_and_one_in_so_many_is_turned(flip):
 
 def test_no_two_views_or_examples_or_steps_know_of_each_other():
     views = drawing(views=4, pad=3)
-    drawn = torch.stack([views.draw(20).flatten() for _ in range(3000)]).double()  # steps x everything drawn for one
+    drawn = torch.stack([views.draw(20)[..., :3].flatten() for _ in range(3000)]).double()  # steps x everything drawn for one
     pairs = torch.corrcoef(drawn.T)[*torch.triu_indices(drawn.shape[1], drawn.shape[1], 1)]
     assert pairs.abs().max() * 3000**0.5 < stats.norm.isf(1e-4 / len(pairs))
     drawn -= drawn.mean(0)
@@ -72,9 +84,83 @@ def test_the_original_is_the_first_view_alone():
 
 
 def test_of_nobody_there_is_no_view():
-    assert make_views(torch.zeros(0, 3, 8, 8), drawing().draw(0)).shape == (0, 3, 3, 8, 8)
+    assert drawing().make(torch.zeros(0, 3, 8, 8), drawing().draw(0)).shape == (0, 3, 3, 8, 8)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.uint8])
 def test_views_are_of_the_images_own_type(dtype):
-    assert make_views(torch.zeros(2, 1, 4, 4, dtype=dtype), drawing().draw(2)).dtype == dtype
+    assert drawing().make(torch.zeros(2, 1, 4, 4, dtype=dtype), drawing().draw(2)).dtype == dtype
+
+
+# --- rotations, black borders, erased rectangles ---
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (33, 48)])
+def test_a_rotation_is_torchvision_s_to_the_nearest_pixel_with_black_beside_the_image(shape):
+    images, views = torch.rand(40, 3, *shape), as_klause(pad=0, flip=0.0, erase=0.0)
+    drawn = views.draw(len(images))
+    made = views.make(images, drawn)[:, 0]
+    angles = torch.rad2deg(drawn[:, 0, 3]).tolist()
+    turned = [
+        torchvision.transforms.functional.rotate(image, angle, fill=-9.0) for image, angle in zip(images, angles, strict=True)
+    ]
+    same = (made == torch.stack(turned)).double().mean()
+    assert same > 0.999  # but for places just between two pixels
+    assert 0.02 < (made == -9).double().mean() < 0.2
+
+
+def test_a_rotated_image_is_cut_to_its_size_before_a_crop_is_taken():
+    """As torchvision's rotation and then its crop do it, with black around what is left."""
+    images, views = torch.rand(40, 1, 32, 32), as_klause(flip=0.0, erase=0.0)
+    drawn = views.draw(len(images))
+    made = views.make(images, drawn)[:, 0]
+    for image, (down, right, _, angle), ours in zip(images, drawn[:, 0, :4].tolist(), made, strict=True):
+        turned = torchvision.transforms.functional.rotate(image, math.degrees(angle), fill=-9.0)
+        padded = torch.nn.functional.pad(turned, (4, 4, 4, 4), value=-9.0)
+        crop = padded[:, 4 + int(down) : 36 + int(down), 4 + int(right) : 36 + int(right)]
+        assert (ours == crop).double().mean() > 0.995
+
+
+def test_angles_are_even_up_to_the_largest_either_way():
+    angles = torch.rad2deg(as_klause(rotate=15.0).draw(4000)[:, 0, 3])
+    assert stats.kstest(angles.numpy(), stats.uniform(-15, 30).cdf).pvalue > 1e-4
+
+
+def test_an_image_that_is_not_moved_is_the_image():
+    images = torch.rand(3, 2, 9, 12)
+    assert torch.equal(as_klause().make(images, torch.zeros(3, 1, 8))[:, 0], images)
+
+
+def test_the_edge_around_a_crop_is_black():
+    views = as_klause(rotate=0.0, erase=0.0)
+    drawn = torch.zeros(1, 1, 8)
+    drawn[0, 0, :2] = torch.tensor([1.0, -2.0])
+    made = views.make(torch.ones(1, 1, 4, 5), drawn)[0, 0, 0]
+    assert made.tolist() == [[-9, -9, 1, 1, 1]] * 3 + [[-9] * 5]
+
+
+def test_one_view_in_so_many_loses_a_rectangle_to_the_mean():
+    views = as_klause(rotate=0.0, pad=0, flip=0.0)
+    made = views.make(torch.ones(4000, 1, 64, 64), views.draw(4000))[:, 0, 0]
+    erased = made == 0
+    assert stats.binomtest(int(erased.flatten(1).any(1).sum()), 4000, 0.25).pvalue > 1e-4
+    for one in erased[erased.flatten(1).any(1)]:
+        high, wide = one.any(1).sum().item(), one.any(0).sum().item()
+        assert one.sum() == high * wide  # a rectangle
+        assert SHARES[0] * 0.85 < high * wide / 64**2 < SHARES[1] * 1.05
+        assert RATIOS[0] * 0.9 < high / wide < RATIOS[1] * 1.1
+    everywhere = erased.double().mean(0)
+    assert (everywhere.sum(0) > 0).all() and (everywhere.sum(1) > 0).all()  # to the edges
+    torch.testing.assert_close(everywhere, everywhere.flip(0, 1), atol=0.02, rtol=0)
+
+
+def test_an_original_is_neither_moved_nor_erased():
+    images, views = torch.rand(200, 1, 8, 8), as_klause(views=2, include_original=True, erase=1.0)
+    assert torch.equal(views.make(images, views.draw(200))[:, 0], images)
+
+
+def test_a_cut_of_the_sample_changes_no_view():
+    images, views = torch.rand(50, 3, 16, 16), as_klause(views=2)
+    drawn = views.draw(50)
+    parts = [views.make(*part) for part in zip(images.split(7), drawn.split(7), strict=True)]
+    assert torch.equal(torch.cat(parts), views.make(images, drawn))

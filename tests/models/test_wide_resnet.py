@@ -69,6 +69,18 @@ def test_plain_convolutions_lack_a_gain_and_a_bias_an_output_channel(model):
     assert not any(isinstance(layer, StandardizedConv2d) for layer in plain.modules())
 
 
+@pytest.mark.parametrize(("scale_norm", "count"), [(False, 2_748_890), (True, 2_750_682)])
+def test_without_norms_in_shortcuts_the_plain_network_would_be_the_textbook_s(model, scale_norm, count):
+    """With batch normalisation, running means and variances counted, it has the 2,752,506 that Klause et al. print."""
+    with torch.device("meta"):
+        network = model(depth=16, width=4, standardize=False, scale_norm=scale_norm)
+    shortcuts = [layer for block in network.blocks for layer in block.shortcut.modules() if isinstance(layer, nn.GroupNorm)]
+    assert parameter_count(network) - sum(map(parameter_count, shortcuts)) == count
+    if not scale_norm:
+        norms = [layer for layer in network.modules() if isinstance(layer, nn.GroupNorm) and layer not in shortcuts]
+        assert count + sum(2 * norm.num_channels for norm in norms) == 2_752_506
+
+
 def test_multiply_adds_are_those_of_its_convolutions_and_its_linear_layer(model):
     by_hand = 32**2 * 9 * 3 * 16
     for side, inputs, outputs in [(32, 16, 64), (16, 64, 128), (8, 128, 256)]:

@@ -13,13 +13,16 @@ from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.plan.reading import read_yaml
 
+SMALL = Path(__file__).parents[1] / "config"  # a paper of one data set and two models, and scales for it
+
 
 class Configuration:
-    """The project's config/, in a folder of its own."""
+    """The project's config/ with the tests' small paper, in a folder of its own."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         shutil.copytree(plan.ROOT / "config", root / "config")
+        shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
 
     def change(self, file: str, old: str, new: str) -> "Configuration":
         path = self.root / "config" / file

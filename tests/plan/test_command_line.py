@@ -87,10 +87,8 @@ def test_targets_are_artifacts_papers_and_all(configuration):
 
 
 def test_an_unknown_target_is_answered_with_those_that_there_are(dpvision):
-    assert refused(dpvision, "plan", "table2") == (
-        'there is no target "table2". Did you mean "table4"? '
-        "Allowed: all, scalenorm, table1, table4, hessian, groups, figure2, figure3, spectrum"
-    )
+    said = refused(dpvision, "plan", "tabel4")
+    assert said.startswith('there is no target "tabel4". Did you mean "table4"? Allowed: all, scalenorm, table1, ')
 
 
 def test_an_unknown_scale_is_answered_with_those_that_there_are(dpvision):

@@ -117,7 +117,12 @@ def test_the_largest_run_asks_for_more_than_the_smallest(configuration):
     assert one["mem_mb"] < other["mem_mb"] < 16_000
 
 
-def test_every_run_of_the_papers_has_a_cost(configuration):
-    planned = configuration.plan()
-    for run in planned.runs.values():
-        assert 0 < cost.training(run, 256).minutes(1e12) < 24 * 60
+def test_minutes_are_counted_with_all_of_a_run_s_graphics_cards(configuration):
+    for_one, for_four = (asked(configuration.plan(), "train", a_cost(402, devices=n))["runtime"] for n in (1, 4))
+    assert (for_one, for_four) == (402, 102)  # two of these are the start
+
+
+def test_processes_that_share_the_cores_are_no_quicker(configuration):
+    planned = configuration.plan(scale="demo")
+    for_one, for_four = (asked(planned, "train", a_cost(4, devices=n))["runtime"] for n in (1, 4))
+    assert for_one == for_four

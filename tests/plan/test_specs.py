@@ -297,6 +297,40 @@ def test_a_trial_is_the_study_s_run_with_values_put_in(configuration):
     assert specs.with_values(trial, {"model.groups": None, "recipe.clip": 1.5}) == study["run"]
 
 
+def test_a_search_takes_the_place_of_another_where_cells_say_so(configuration):
+    other = "  other:\n    space: {model.groups: [1, 2]}\n    epsilon: 5.0\n    trials: 2\n\ncells:"
+    before = configuration.plan()
+    configuration.change(PAPER, "\ncells:", other).change(PAPER, "1.0e-5\n", "1.0e-5\n    searches: {groups: other}\n")
+    after = configuration.plan()
+    assert {study["run"]["budget"]["epsilon"] for study in after.studies.values()} == {5.0}
+    assert not before.studies.keys() & after.studies.keys()
+    assert {spec["model"]["groups"]["study"] for spec in after.runs.values()} == set(after.studies)
+
+
+def test_trials_train_by_the_search_s_own_recipe_where_it_has_one(configuration):
+    short = "  short:\n    optimizer: {name: nadam, learning_rate: 0.1}\n    schedule: {name: constant}\n    batch: 10\n"
+    short += "    epochs: 1\n    clip: 1.0\n\nsearches:"
+    configuration.change(PAPER, "\nsearches:", short).change(PAPER, "    trials: 5\n", "    trials: 5\n    recipe: short\n")
+    planned = configuration.plan()
+    assert {study["run"]["recipe"]["batch"] for study in planned.studies.values()} == {10}
+    assert {spec["recipe"]["batch"] for spec in planned.runs.values()} == {1024}
+    assert not any("recipe" in study for study in planned.studies.values())
+
+
+def test_cells_that_no_artifact_shows_are_not_trained(configuration):
+    more = "  more:\n    dataset: cifar10\n    models: [resnet9]\n    recipe: resnet9\n    epsilons: [1.0]\n\nhessian:"
+    before = configuration.plan()
+    after = configuration.change(PAPER, "\nhessian:", more).plan()
+    assert after.runs == before.runs
+
+
+def test_an_artifact_may_stand_beside_the_printed_numbers_of_another(configuration):
+    before = configuration.plan().artifacts
+    configuration.change(PAPER, "    statistic: best\n", "    statistic: best\n    published: table1\n")
+    after = configuration.plan().artifacts
+    assert after["table4"]["published"] == before["table1"]["published"] != before["table4"]["published"]
+
+
 # --- steps ---
 
 
@@ -319,6 +353,44 @@ def test_steps_are_those_computed_by_hand(spec, steps, first_ends):
     assert specs.epoch_ends(spec)[:3] == first_ends
     assert len(specs.epoch_ends(spec)) == spec["recipe"]["epochs"]
     assert specs.epoch_ends(spec)[-1] == steps
+
+
+def in_steps(n: int, batch: int, steps: int) -> specs.Spec:
+    return {"data": {"train": n, "validation": 0}, "recipe": {"batch": batch, "steps": steps}}
+
+
+@pytest.mark.parametrize(
+    ("n", "batch", "steps", "epochs", "last_ends"),
+    [
+        (45_000, 4096, 2468, 225, [2460, 2468]),  # 224.64 epochs; 224 of them end with step 2460.9
+        (100, 100, 3, 3, [2, 3]),
+        (100, 99, 1, 1, [1]),
+        (1000, 10, 30, 1, [30]),  # less than an epoch
+    ],
+)
+def test_a_recipe_in_steps_has_as_many_and_its_last_epoch_ends_with_them(n, batch, steps, epochs, last_ends):
+    ends = specs.epoch_ends(in_steps(n, batch, steps))
+    assert specs.step_count(in_steps(n, batch, steps)) == steps
+    assert len(ends) == epochs
+    assert ends[-2:] == last_ends
+
+
+@given(batch=st.integers(1, 10**6), more=st.integers(0, 10**12), epochs=st.integers(1, 300), less=st.integers(0, 10**6))
+def test_epochs_of_a_recipe_in_steps_end_where_those_of_one_in_epochs_do(batch, more, epochs, less):
+    ends = specs.epoch_ends(run(batch + more, batch, epochs))
+    steps = max(1, ends[-1] - less)
+    found = specs.epoch_ends(in_steps(batch + more, batch, steps))
+    assert found[-1] == steps
+    assert found[:-1] == [end for end in ends if end < steps][: len(found) - 1]
+
+
+def test_a_recipe_in_epochs_does_not_speak_of_steps_in_specs_and_one_in_steps_not_of_epochs(configuration):
+    assert not any("steps" in spec["recipe"] for spec in configuration.plan().runs.values())
+    before = configuration.plan().runs
+    after = configuration.change(PAPER, "epochs: 50", "steps: 50").plan().runs
+    assert {spec["recipe"]["steps"] for spec in after.values()} == {50}
+    assert not any("epochs" in spec["recipe"] for spec in after.values())
+    assert not before.keys() & after.keys()
 
 
 def test_the_sampling_rate_leaves_out_what_is_held_out():

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
+from dpvision.models import build
 from dpvision.models.layers import StandardizedConv2d
 from dpvision.privacy import fast, rules
 from dpvision.privacy.clipping import Gradients
@@ -445,6 +446,16 @@ def test_a_resnet18_with_group_normalisation_agrees():
 
     network = torchvision.models.resnet18(num_classes=3, norm_layer=lambda channels: nn.GroupNorm(2, channels)).double()
     agrees(network, *examples_of(2, (3, 32, 32)), memory_format="channels last")
+
+
+@pytest.mark.parametrize("scale_norm", [False, True])
+@pytest.mark.parametrize("views", [None, 2])
+def test_resnet50_agrees_with_one_example_at_a_time(scale_norm, views):
+    model = {"family": "resnet50", "scale_norm": scale_norm, "groups": 4, "activation": "mish", "width": 1 / 16}
+    network = build(model, 3, 3).double()
+    for norm in (layer for layer in network.modules() if isinstance(layer, nn.GroupNorm)):
+        nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
+    agrees(network, *examples_of(3, (3, 40, 40), views), memory_format="channels last", mish="pieces")
 
 
 @pytest.mark.parametrize("way", WAYS[:3])

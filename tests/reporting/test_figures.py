@@ -52,7 +52,11 @@ def search(folder: Path) -> tuple[dict, dict]:
     return SPEC | {"kind": "search", "cells": [], "studies": {"one": "scaleresnet9", "two": "resnet9"}}, {"trials": files}
 
 
-KINDS = {"curves": curves, "spectrum": spectrum, "activations": activations, "search": search}
+def schematic(folder: Path) -> tuple[dict, dict]:
+    return SPEC | {"kind": "schematic", "cells": []}, {}
+
+
+KINDS = {"curves": curves, "spectrum": spectrum, "activations": activations, "search": search, "schematic": schematic}
 
 
 def draw(kind: str, folder: Path):
@@ -105,3 +109,12 @@ def test_a_search_shows_finished_trials_only_and_marks_those_given_up(tmp_path):
     assert [label.get_text() for label in values.get_xticklabels()] == ["1", "8", "channels"]
     assert any("given up" in text.get_text() for text in values.get_legend().get_texts())
     assert list(history.get_lines()[0].get_ydata()) == pytest.approx([90, 90, 95])
+
+
+def test_the_schematic_calls_activations_as_the_paper_does_and_has_scale_norm_in_one_block(tmp_path):
+    without, having = draw("schematic", tmp_path).axes
+    called = [[text.get_text() for text in axis.texts if text.get_text().startswith("$V")] for axis in (without, having)]
+    assert called == [["$V_R$", "$V_F$", "$V_A$"], ["$V_R$", "$V_F$", "$V_A$", "$V_A^S$"]]
+    named = [[text.get_text() for text in axis.texts].count("ScaleNorm") for axis in (without, having)]
+    assert named == [0, 1]
+    plt.close("all")

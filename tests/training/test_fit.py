@@ -12,7 +12,7 @@ from dpvision.training.record import metrics
 
 EVERYTHING = {
     "recipe.optimizer": {"name": "sgd", "learning_rate": 1.0, "momentum": 0.5},
-    "recipe.augmentation": {"pad": 1, "flip": 0.0, "views": 2, "include_original": True},
+    "recipe.augmentation": {"pad": 1, "flip": 0.0, "views": 2, "include_original": True, "rotate": 9.0, "erase": 0.5},
     "recipe.averaging": {"decay": 0.9},
     "recipe.precision": "bfloat16",
 }
@@ -287,13 +287,24 @@ def test_views_are_those_of_the_recipe_from_a_stream_of_their_own(training):
     recipe = {"pad": 3, "flip": 0.25, "views": 5, "include_original": False}
     ours, theirs = (training({"recipe.augmentation": recipe, "seed": seed}) for seed in (34, 35))
     drawn = ours.views.draw(4000)
-    assert drawn.shape == (4000, 5, 3)
+    assert drawn.shape == (4000, 5, 8)
     assert (drawn[..., :2].min(), drawn[..., :2].max()) == (-3, 3)
     assert abs(drawn[..., 2].double().mean() - 0.25) < 0.02
     assert not torch.equal(theirs.views.draw(4000), drawn)
     assert len({generator.initial_seed() for generator in (ours.sampling, ours.noise, ours.views.generator)}) == 3
     ours.step()
     assert ours.step.views is ours.views
+
+
+def test_black_beside_an_image_is_black_among_the_normalised_pixels(training):
+    recipe = {"pad": 8, "flip": 0.0, "views": 1, "include_original": False, "border": "black", "rotate": 15.0, "erase": 1.0}
+    run = training({"recipe.augmentation": recipe})
+    images, _ = run.train.batch(slice(0, 200))
+    made = run.views.make(images, run.views.draw(200))
+    black = -0.305 / 0.376
+    assert made.min().item() == pytest.approx(black)
+    assert (made == made.min()).double().mean() > 0.5
+    assert 0.02 < (made == 0).double().mean() < 0.33
 
 
 def test_sgd_is_the_formula_s(training):

@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from dpvision.data.augmentation import Views, make_views
+from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import Gradients
 from dpvision.privacy.fast import Fast
@@ -256,7 +256,7 @@ def test_the_update_is_the_sum_of_clipped_mean_gradients_over_views_drawn_for_th
         bench.plain.load_state_dict(bench.network.state_dict())
         update = vector(bench.update())
         images, labels = bench.examples.batch(bench.samples[-1])
-        expected, several = torch.zeros_like(update), make_views(images, twin.draw(len(images)))
+        expected, several = torch.zeros_like(update), twin.make(images, twin.draw(len(images)))
         for example, label in zip(several, labels, strict=True):
             losses = [torch.nn.functional.cross_entropy(bench.plain(view[None]), label[None]) for view in example]
             mean = torch.stack([vector(torch.autograd.grad(loss, parameters)) for loss in losses]).mean(0)

@@ -1,44 +1,104 @@
-"""Views of an image: random crops and flips, whose gradients are averaged before clipping (De et al. 2022)."""
+"""Views of an image: random crops, turns and the like, whose gradients are averaged before clipping (De et al. 2022)."""
+
+import math
 
 import torch
 from torch import Tensor
+
+SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # of an erased rectangle: area to the image's, height to width; torchvision's
 
 
 class Views:
     """Draws an example's views: for a whole sample at once, so that its cut into physical batches changes none.
 
-    A view is a crop of the image's own size, out of the image with `pad` pixels of its mirror image around it (the
-    edge is mirrored too, as in numpy's "symmetric"), turned left to right with probability `flip`.
+    A view is the image turned by up to `rotate` degrees about its centre, of which a crop of the image's own size is
+    taken with `pad` pixels around it, turned left to right with probability `flip`; with probability `erase` a rectangle
+    of it becomes 0, which is the data's mean. What lies beside the image is its mirror image, the edge mirrored too (as
+    in numpy's "symmetric"), or, with the border "black", black, which normalised images have as `black`.
     """
 
-    def __init__(self, pad: int, flip: float, views: int, include_original: bool, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        pad: int,
+        flip: float,
+        views: int,
+        include_original: bool,
+        generator: torch.Generator,
+        border: str = "mirror",
+        rotate: float = 0.0,
+        erase: float = 0.0,
+        black: Tensor | None = None,
+    ) -> None:
         self.pad, self.flip, self.views, self.include_original = pad, flip, views, include_original
+        self.rotate, self.erase = rotate, erase
+        self.black = black if border == "black" else None
         self.generator = generator
 
     def draw(self, examples: int) -> Tensor:
-        """[examples, views, 3]: pixels that the crop lies lower and further right than the image, and 1 if it is turned."""
-        size, how = (examples, self.views), {"generator": self.generator, "device": self.generator.device}
-        shifts = torch.randint(-self.pad, self.pad + 1, (*size, 2), **how)  # type: ignore[call-overload]
-        turned = torch.rand((*size, 1), **how) < self.flip  # type: ignore[call-overload]
-        drawn = torch.cat([shifts, turned], dim=2)
+        """[examples, views, 8]: pixels that the crop lies lower and further right than the image, 1 if it is turned left to
+        right, the angle, and of the erased rectangle height and width (none: 0) and place, each as a share of what it can be.
+        """
+        shape, how = (examples, self.views), {"generator": self.generator, "device": self.generator.device}
+        shifts = torch.randint(-self.pad, self.pad + 1, (*shape, 2), **how)  # type: ignore[call-overload]
+        turned = torch.rand((*shape, 1), **how) < self.flip  # type: ignore[call-overload]
+        drawn = torch.cat([shifts, turned, torch.zeros(*shape, 5, device=turned.device)], dim=2)
+        if self.rotate:
+            drawn[..., 3] = math.radians(self.rotate) * (2 * torch.rand(shape, **how) - 1)  # type: ignore[call-overload]
+        if self.erase:
+            coin, share, ratio, *place = torch.rand((5, *shape), **how)  # type: ignore[call-overload]
+            share = (SHARES[0] + (SHARES[1] - SHARES[0]) * share) * (coin < self.erase)
+            ratio = RATIOS[0] * (RATIOS[1] / RATIOS[0]) ** ratio
+            sides = [(share * ratio).sqrt().clamp(max=1), (share / ratio).sqrt().clamp(max=1)]
+            drawn[..., 4:] = torch.stack([*sides, *place], dim=2)
         if self.include_original:
             drawn[:, 0] = 0
         return drawn
 
+    def make(self, images: Tensor, drawn: Tensor) -> Tensor:
+        """[B, C, H, W] -> [B, K, C, H, W], contiguous. Every pixel is fetched from where it comes from: nothing is padded."""
+        channels, height, width = images.shape[1:]
+        down, right, turned, angle, *rectangle = drawn[..., None, None].unbind(2)
+        y, x = torch.arange(height, device=images.device)[:, None], torch.arange(width, device=images.device)
+        rows, columns = y + down, torch.where(turned == 1, width - 1 - x, x) + right
+        beside, rows, columns = self._within(rows, columns, height, width)
+        if self.rotate:
+            rows, columns = _turned(rows, columns, angle, height, width)
+            more, rows, columns = self._within(rows, columns, height, width)
+            beside = beside | more
+        pixels = (rows * width + columns).long().flatten(2)  # [B, K, H * W]
+        fetched = images.flatten(2)[:, None].expand(-1, drawn.shape[1], -1, -1)
+        made = fetched.gather(3, pixels[:, :, None].expand(-1, -1, channels, -1)).unflatten(3, (height, width))
+        if self.black is not None:
+            made = torch.where(beside[:, :, None], self.black.to(made), made)
+        if self.erase:
+            high, wide, *place = rectangle
+            erased = _between(y, high, place[0], height) & _between(x, wide, place[1], width)
+            made = made.masked_fill(erased[:, :, None], 0)
+        return made
 
-def make_views(images: Tensor, drawn: Tensor) -> Tensor:
-    """[B, C, H, W] -> [B, K, C, H, W], contiguous. Every pixel is fetched from where it comes from: nothing is padded."""
-    channels, height, width = images.shape[1:]
-    down, right, turned = drawn[..., None].unbind(2)
-    rows = mirrored(torch.arange(height, device=images.device) + down, height)
-    columns = torch.arange(width, device=images.device)
-    columns = mirrored(torch.where(turned == 1, width - 1 - columns, columns) + right, width)
-    pixels = (rows[..., None] * width + columns[..., None, :]).flatten(2)  # [B, K, H * W]
-    fetched = images.flatten(2)[:, None].expand(-1, drawn.shape[1], -1, -1)
-    return fetched.gather(3, pixels[:, :, None].expand(-1, -1, channels, -1)).unflatten(3, (height, width))
+    def _within(self, rows: Tensor, columns: Tensor, height: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Which places lie beside the image, and the places in it that they take their pixels from."""
+        if self.black is None:
+            return torch.zeros((), dtype=torch.bool, device=rows.device), mirrored(rows, height), mirrored(columns, width)
+        kept = rows.clamp(0, height - 1), columns.clamp(0, width - 1)
+        return (kept[0] != rows) | (kept[1] != columns), *kept
 
 
 def mirrored(places: Tensor, size: int) -> Tensor:
     """Where a pixel beside the image comes from: ... 1 0 | 0 1 2 ... size-1 | size-1 size-2 ..."""
     places = places.remainder(2 * size)
     return torch.minimum(places, 2 * size - 1 - places)
+
+
+def _turned(rows: Tensor, columns: Tensor, angle: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+    """Where the pixels of an image that is turned counter-clockwise come from, to the nearest pixel."""
+    middle, centre = (height - 1) / 2, (width - 1) / 2
+    y, x, sine, cosine = rows - middle, columns - centre, angle.sin(), angle.cos()
+    return (cosine * y + sine * x + middle).round(), (cosine * x - sine * y + centre).round()
+
+
+def _between(places: Tensor, share: Tensor, where: Tensor, size: int) -> Tensor:
+    """A stretch of a side: so much of it, so far along the places that it can have."""
+    length = (size * share).round()
+    begin = ((size - length + 1) * where).floor()
+    return (places >= begin) & (places < begin + length)

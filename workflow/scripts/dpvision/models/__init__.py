@@ -2,9 +2,9 @@
 
 from torch import nn
 
-from dpvision.models import resnet9, wide_resnet
+from dpvision.models import resnet9, resnet50, wide_resnet
 
-FAMILIES = {"resnet9": resnet9.build, "wrn": wide_resnet.build}
+FAMILIES = {"resnet9": resnet9.build, "resnet50": resnet50.build, "wrn": wide_resnet.build}
 
 
 def build(model: dict, classes: int, channels: int) -> nn.Module:

@@ -6,13 +6,15 @@ import torch
 
 from dpvision.models import build
 from dpvision.models.count import multiply_adds, parameter_count
-from dpvision.plan.config import Network, ResNet9, WideResNet
+from dpvision.plan.config import Network, ResNet9, ResNet50, WideResNet
 
 MODELS: dict[str, Network] = {
     "resnet9": ResNet9(family="resnet9", label="ResNet-9"),
     "scaleresnet9": ResNet9(family="resnet9", label="ScaleResNet-9", scale_norm=True),
     "resnet9, width 1/8": ResNet9(family="resnet9", label="narrow ResNet-9", width=0.125),
     "scaleresnet9, width 1/8": ResNet9(family="resnet9", label="narrow ScaleResNet-9", width=0.125, scale_norm=True),
+    "resnet50": ResNet50(family="resnet50", label="ResNet-50"),
+    "scaleresnet50": ResNet50(family="resnet50", label="ScaleResNet-50", scale_norm=True),
     "wrn16-4": WideResNet(family="wrn", label="WRN-16-4", depth=16, width=4),
     "scalewrn16-4": WideResNet(family="wrn", label="ScaleWRN-16-4", depth=16, width=4, scale_norm=True),
     "wrn40-4": WideResNet(family="wrn", label="WRN-40-4", depth=40, width=4),

@@ -6,6 +6,10 @@ Pre-activation, in the order of De et al.'s code: ReLU, group normalisation, con
 to its input; the first block of every stage, of the first one too, adds them to a unit of its own with a 1x1
 convolution. Nothing follows the addition but ScaleNorm, where asked for. The second and third stage halve the image.
 Padding is that of JAX ("SAME"), and so are the weights at the start.
+
+WRN-16-4 has 2,753,818 parameters for 10 classes, 2,755,610 with ScaleNorm. The 2,752,506 that Klause et al. print are those
+of the textbook's network with batch normalisation, the running means and variances counted in; with group normalisation
+the textbook's has 2,748,890 (2,750,682), lacking the gains and biases of convolutions and the norms of shortcuts.
 """
 
 import math

@@ -25,6 +25,7 @@ FOLDERS = {
     "curves": "figures",
     "spectrum": "figures",
     "search": "figures",
+    "schematic": "figures",
 }
 
 
@@ -118,6 +119,7 @@ class Plan:
             "spectrum": lambda: {"hessians": [self.hessian_of(name) for name in analyses]},
             "activations": lambda: {"histograms": [f"{self.results}/activations/{name}/histograms.csv" for name in analyses]},
             "curves": lambda: {"histories": [f"{self.results}/runs/{run}/history.csv" for run in runs]},
+            "schematic": dict,
             "search": lambda: {"trials": [f"{self.results}/studies/{study}/trials.csv" for study in spec["studies"]]},
         }[spec["kind"]]()
 
@@ -129,7 +131,8 @@ class Plan:
         def runtime(wildcards: Any, attempt: int) -> int:
             if cost_of is None:
                 return limits.runtime * attempt
-            return min(limits.runtime, cost_of(wildcards).minutes(limits.speed) * attempt)
+            cost = cost_of(wildcards)
+            return min(limits.runtime, cost.minutes(limits.speed * (cost.devices if limits.gpu else 1)) * attempt)
 
         def mem_mb(wildcards: Any, attempt: int) -> int:
             """Half as much again at every attempt: most retries are for other reasons than memory."""
@@ -198,12 +201,14 @@ class _Builder:
             overlay = Document(self.scale_document.file, self.scale.papers[name], ("papers", name))
             documents.append(overlay)
         paper: Paper = self._paper(documents)
-        refuse(checks.of_paper(paper, self.datasets, self.taken, documents))
-        published = self._published(name, [*paper.artifacts, *left_out(documents)])
+        known = [*paper.artifacts, *left_out(documents)]
+        refuse(checks.of_paper(paper, self.datasets, self.taken, known, documents))
+        published = self._published(name, known)
         cells = {group: self._cells(paper, here) for group, here in paper.cells.items()}
         self.plan.papers[name] = list(paper.artifacts)
         for key, artifact in paper.artifacts.items():
-            self._add_artifact(key, paper, artifact, cells, [row for row in published if row.artifact == key])
+            printed = [row for row in published if row.artifact == (artifact.published or key)]
+            self._add_artifact(key, paper, artifact, cells, printed)
         self.taken |= dict.fromkeys(paper.artifacts, f"an artifact of {name}")
 
     def _published(self, name: str, artifacts: list[str]) -> list[Published]:
@@ -217,8 +222,11 @@ class _Builder:
         return rows
 
     def _paper(self, documents: list[Document]) -> Paper:
+        """With the cells that its artifacts show: a scale leaves out others by showing less."""
         try:
-            return validated(Paper, documents)
+            paper: Paper = validated(Paper, documents)
+            shown = {group for artifact in paper.artifacts.values() for group in artifact.cells}
+            return paper.model_copy(update={"cells": {name: here for name, here in paper.cells.items() if name in shown}})
         except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
             raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
 
@@ -251,8 +259,10 @@ class _Builder:
         """The search that a model of these cells leaves something to."""
         if not model.searched():
             return None
-        search = paper.searches[next(iter(model.searched().values()))]
-        run = specs.run_spec(data, dataset, model, paper.recipes[cells.recipe], cells, search.epsilon)
+        named = next(iter(model.searched().values()))
+        search = paper.searches[cells.searches.get(named, named)]
+        recipe = paper.recipes[search.recipe or cells.recipe]
+        run = specs.run_spec(data, dataset, model, recipe, cells, search.epsilon)
         spec = specs.study_spec(run, search)
         name = specs.study_name(spec)
         self.plan.studies[name] = spec

@@ -78,10 +78,16 @@ def _names(document: Document, section: str) -> list[str]:
     return [name for name in here if isinstance(name, str)] if isinstance(here, dict) else []
 
 
-def of_paper(paper: Paper, datasets: dict[str, Dataset], taken: dict[str, str], documents: Documents) -> Iterator[str]:
-    """`taken`: names that no artifact can have -> what has them."""
+def of_paper(
+    paper: Paper, datasets: dict[str, Dataset], taken: dict[str, str], artifacts: list[str], documents: Documents
+) -> Iterator[str]:
+    """`taken`: names that no artifact can have -> what has them; `artifacts`: also those that the scale leaves out."""
     for name, model in paper.models.items():
         yield from _of_model(name, model, paper, documents)
+    for name, recipe in paper.recipes.items():
+        if (recipe.epochs is None) == (recipe.steps is None):
+            one = "needs either epochs or steps, how long to train" + ("" if recipe.epochs is None else ", and has both")
+            yield complaint(documents, ("recipes", name), one)
     for name in paper.searches:
         yield from _of_search(name, paper, documents)
     for group, cells in paper.cells.items():
@@ -89,7 +95,7 @@ def of_paper(paper: Paper, datasets: dict[str, Dataset], taken: dict[str, str], 
     for name, artifact in paper.artifacts.items():
         if name in taken:
             yield complaint(documents, ("artifacts", name), f"this is the name of {taken[name]}: a target needs one of its own")
-        yield from _of_artifact(name, artifact, paper, documents)
+        yield from _of_artifact(name, artifact, paper, artifacts, documents)
 
 
 def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> Iterator[str]:
@@ -110,8 +116,11 @@ def _trains_privately(model: str, paper: Paper) -> bool:
 def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     """What it varies is what the models that name it leave open, and each choice is one that they could have."""
     search, where = paper.searches[name], ("searches", name)
-    users = {key: model for key, model in paper.models.items() if name in model.searched().values()}
-    asked = {f"model.{key}": None for model in users.values() for key, by in model.searched().items() if by == name}
+    asked_of = _asked_of(name, paper)
+    users = {key: paper.models[key] for key in asked_of}
+    asked = dict.fromkeys(f"model.{option}" for options in asked_of.values() for option in options)
+    if search.recipe is not None and search.recipe not in paper.recipes:
+        yield unknown(documents, (*where, "recipe"), "recipe", search.recipe, list(paper.recipes), search.recipe)
     for key, choices in search.space.items():
         if users and key not in asked:
             yield unknown(documents, (*where, "space", key), "key to search over", key, list(asked))
@@ -127,6 +136,17 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     if search.trials > combinations:
         most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
         yield complaint(documents, (*where, "trials"), most, search.trials)
+
+
+def _asked_of(search: str, paper: Paper) -> dict[str, list[str]]:
+    """Of each model what it leaves to this search: it names it, or cells put it in the place of the one that it names."""
+    asked = {}
+    for key, model in paper.models.items():
+        replaced = [cells.searches for cells in paper.cells.values() if key in cells.models]
+        names = {search, *(old for searches in replaced for old, new in searches.items() if new == search)}
+        if options := [option for option, by in model.searched().items() if by in names]:
+            asked[key] = options
+    return asked
 
 
 def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[str]:
@@ -153,6 +173,12 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             if name in paper.models and paper.models[name].mixes_examples():
                 only = f"must be 1 for {name}: batch normalisation needs a whole sample on one device"
                 yield complaint(documents, ("recipes", cells.recipe, "gpus"), only, gpus)
+    named = {search for name in cells.models if name in paper.models for search in paper.models[name].searched().values()}
+    for old, new in cells.searches.items():
+        if old not in named:
+            yield unknown(documents, (*where, "searches", old), "search of these models", old, sorted(named), new)
+        elif new not in paper.searches:
+            yield unknown(documents, (*where, "searches", old), "search", new, list(paper.searches), new)
     if cells.dataset not in datasets:
         yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
         return
@@ -174,8 +200,8 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             yield complaint(documents, at, f"must divide the batch, {batch}", divisor)
         if None in cells.epsilons:
             yield complaint(documents, at, f"{group} trains without a budget, too: there is no noise to simulate", divisor)
-    if private and cells.delta >= 1 / count:
-        yield complaint(documents, (*where, "delta"), f"must be below 1/N = {1 / count:.3g}: {of_data}", cells.delta)
+    if private and cells.delta > 1 / count:
+        yield complaint(documents, (*where, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cells.delta)
 
 
 def _of_protocol(where: tuple[str, str], cells: Cells, protocol: PaperProtocol, documents: Documents) -> Iterator[str]:
@@ -187,8 +213,15 @@ def _of_protocol(where: tuple[str, str], cells: Cells, protocol: PaperProtocol, 
             yield complaint(documents, (*where, "protocol", key), one_each, values)
 
 
-def _of_artifact(name: str, artifact: Artifact, paper: Paper, documents: Documents) -> Iterator[str]:
+def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[str], documents: Documents) -> Iterator[str]:
     where = ("artifacts", name)
+    if artifact.kind == "schematic" and artifact.cells:
+        yield complaint(documents, (*where, "cells"), "a schematic shows none; leave this key out", artifact.cells)
+    if artifact.kind != "schematic" and not artifact.cells:
+        yield complaint(documents, (*where, "cells"), "this key is missing; it must be a list of at least 1 value")
+    if artifact.published is not None and artifact.published not in artifacts:
+        at = (*where, "published")
+        yield unknown(documents, at, "artifact", artifact.published, artifacts, artifact.published)
     groups = [paper.cells[group] for group in artifact.cells if group in paper.cells]
     for i, group in enumerate(artifact.cells):
         if group not in paper.cells:

@@ -185,11 +185,28 @@ class ResNet9(Network):
                     "example's gradient can be bounded; use group, or cells with epsilons: [null] and nothing left to a search"
                 ),
             )
-        widths = [c * self.width for c in (64, 128, 256)]
-        if not widths[0].is_integer():
-            yield "width", f"must be a multiple of 1/64: of 64 channels it would make {widths[0]:g}"
-        else:
-            yield from _faults_of_groups(self.groups, [int(c) for c in widths])
+        yield from _faults_of_widths(self.width, self.groups, (64, 128, 256))
+
+
+class ResNet50(Network):
+    """ResNet-50 of Klause et al., appendix D, in torchvision's layout; with `scale_norm` ScaleResNet-50."""
+
+    family: Literal["resnet50"]
+    """The architecture."""
+    scale_norm: bool = False
+    """One more normalisation between each residual addition and its activation: the paper's proposal."""
+    groups: Groups | Searched = 32
+    """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
+    activation: Literal["mish", "relu"] = "mish"
+    """Of all stages; the paper names Mish for ResNet-9 and says nothing of this network."""
+    width: Annotated[float, Field(gt=0, le=4)] = 1.0
+    """Multiplies every number of channels."""
+
+    def slug(self) -> str:
+        return "scaleresnet50" if self.scale_norm else "resnet50"
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        yield from _faults_of_widths(self.width, self.groups, tuple(64 * 2**i for i in range(6)))
 
 
 class WideResNet(Network):
@@ -218,6 +235,14 @@ class WideResNet(Network):
         yield from _faults_of_groups(self.groups, [16, *(c * self.width for c in (16, 32, 64))])
 
 
+def _faults_of_widths(width: float, groups: int | str | Searched, channels: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    """Of channels in ascending order, of which the first are 64, times the width."""
+    if not (channels[0] * width).is_integer():
+        yield "width", f"must be a multiple of 1/{channels[0]}: of {channels[0]} channels it would make {channels[0] * width:g}"
+    else:
+        yield from _faults_of_groups(groups, [int(c * width) for c in channels])
+
+
 def _faults_of_groups(groups: int | str | Searched, channels: list[int]) -> Iterator[tuple[str, str]]:
     """Groups that do not divide the channels of each layer; `channels` in ascending order."""
     if isinstance(groups, int) and (wrong := [c for c in channels if c % min(groups, c)]):
@@ -226,7 +251,7 @@ def _faults_of_groups(groups: int | str | Searched, channels: list[int]) -> Iter
         yield "groups", f'{groups} groups do not divide {wrong[0]} channels; allowed: {allowed}, "channels"'
 
 
-Model = Annotated[ResNet9 | WideResNet, Field(discriminator="family")]
+Model = Annotated[ResNet9 | ResNet50 | WideResNet, Field(discriminator="family")]
 
 
 class NAdam(Strict):
@@ -271,9 +296,15 @@ class Augmentation(Strict):
     """Random views of each example: the mean of their gradients is the example's gradient, which is clipped."""
 
     pad: Annotated[int, Field(ge=0)]
-    """Pixels of mirror image put around an image, the edge mirrored too; a view is a random crop of the image's size."""
+    """Pixels put around an image; a view is a random crop of the image's size."""
+    border: Literal["mirror", "black"] = "mirror"
+    """What lies beside an image: its mirror image, the edge mirrored too (De et al.), or black (torchvision's crop)."""
+    rotate: Annotated[float, Field(ge=0, le=180)] = 0.0
+    """Degrees by which an image is turned at most, either way, before it is cropped; to the nearest pixel."""
     flip: Annotated[float, Field(ge=0, le=1)]
     """Probability that a view is turned left to right."""
+    erase: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Probability that a rectangle of a view, 2 to 33 % of it, takes the data's mean colour (torchvision's RandomErasing)."""
     views: Positive
     """K, how many of each example at each step; memory and time grow with it, the privacy spent does not."""
     include_original: bool = False
@@ -296,8 +327,10 @@ class Recipe(Strict):
     """How the learning rate changes with the epochs."""
     batch: Positive
     """Expected batch: an example joins a step with probability batch / N, each by its own coin."""
-    epochs: Positive
+    epochs: Positive | None = None
     """Passes over the data in expectation: floor(epochs * N / batch) steps."""
+    steps: Positive | None = None
+    """Instead of epochs: how many steps; the last epoch ends with the last of them."""
     clip: Annotated[float, Field(gt=0)]
     """Bound on the L2 norm of an example's gradient."""
     augmentation: Augmentation | None = None
@@ -317,6 +350,8 @@ class Recipe(Strict):
 class Search(Strict):
     """A search by Optuna: tree-structured Parzen estimator, threshold pruner."""
 
+    recipe: Name | None = None
+    """The recipe that trials train by; where absent, that of the cells that ask for it."""
     space: Annotated[dict[str, Annotated[Distinct[int | float | str], Field(min_length=2)]], Field(min_length=1)]
     """What is varied: a key of the model or recipe, dotted (model.groups), and its choices."""
     epsilon: Epsilon
@@ -359,10 +394,12 @@ class Cells(Strict):
     epsilons: Distinct[Epsilon | None]
     """Privacy levels; null: not private, no clipping and no noise."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
-    """δ of all of them; below 1/N, N the training examples without those held out."""
+    """δ of all of them; at most 1/N, N the training examples without those held out."""
     protocol: PaperProtocol | None = None
     """How the authors' code trained these cells; null: the protocol `clean`, in which validation examples are held out and
     σ is the least for ε."""
+    searches: dict[Name, Name] = {}
+    """Searches that here take the place of those that the models name: the model's -> this data set's."""
 
 
 class Hessian(Strict):
@@ -392,17 +429,19 @@ class Activations(Strict):
 class Artifact(Strict):
     """A table or figure of the paper."""
 
-    kind: Literal["accuracy", "hessian", "activations", "curves", "spectrum", "search"]
+    kind: Literal["accuracy", "hessian", "activations", "curves", "spectrum", "search", "schematic"]
     """What it is: a table of accuracies, a table of the Hessian's numbers, histograms of activations,
-    accuracy by epoch, the Hessian's spectrum, a search's trials."""
+    accuracy by epoch, the Hessian's spectrum, a search's trials, the drawing of a residual block."""
     title: str
     """Its caption. A display label."""
-    cells: Distinct[Name]
-    """Groups of cells it shows."""
+    cells: Distinct[Name] = []
+    """Groups of cells it shows; a schematic shows none."""
     epsilons: Distinct[Epsilon | None] | None = None
     """Only these of their ε; all of them where absent."""
     statistic: Literal["median", "best"] = "median"
     """Over the seeds."""
+    published: Name | None = None
+    """The artifact whose printed numbers stand beside ours; its own where absent."""
 
 
 class Paper(Strict):
@@ -419,7 +458,7 @@ class Paper(Strict):
     searches: dict[Name, Search] = {}
     """Searches, by the names that models call them."""
     cells: Annotated[dict[Name, Cells], Field(min_length=1)]
-    """Groups of cells, by the names that artifacts call them."""
+    """Groups of cells, by the names that artifacts call them; one that no artifact shows is not trained."""
     hessian: Hessian = Hessian()
     """Of artifacts of the kinds hessian and spectrum."""
     activations: Activations = Activations()
@@ -503,7 +542,7 @@ class Published(Strict):
     epsilon: Epsilon | None = None
     """null: not private."""
     metric: str
-    """What is counted: top1 and top5 in per cent, or a number of the Hessian's."""
+    """What is counted: top1 and top5 in per cent, minutes of a training, or a number of the Hessian's."""
     statistic: str
     """Over the repetitions, as the paper says it."""
     value: float

@@ -44,6 +44,24 @@ def _resnet9(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[
     yield Layer(4 * c256, classes, 1, 1)
 
 
+def _resnet50(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
+    channels, height, width = shape
+    inputs = round(64 * model["width"])
+    yield Layer(channels, inputs, 7, -(-height // 2) * -(-width // 2))
+    c, before = inputs, -(-height // 4) * -(-width // 4)
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        positions = -(-height // 2 ** (stage + 2)) * -(-width // 2 ** (stage + 2))
+        for block in range(blocks):
+            if block == 0:
+                yield Layer(inputs, 4 * c, 1, positions)
+            yield Layer(inputs, c, 1, positions if block else before)
+            yield Layer(c, c, 3, positions)
+            yield Layer(c, 4 * c, 1, positions)
+            inputs = 4 * c
+        c, before = 2 * c, positions
+    yield Layer(inputs, classes, 1, 1)
+
+
 def _wrn(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
     channels, height, width = shape
     yield Layer(channels, 16, 3, height * width)
@@ -60,7 +78,11 @@ def _wrn(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Laye
     yield Layer(inputs, classes, 1, 1)
 
 
-FAMILIES: dict[str, Callable[[dict[str, Any], list[int], int], Iterator[Layer]]] = {"resnet9": _resnet9, "wrn": _wrn}
+FAMILIES: dict[str, Callable[[dict[str, Any], list[int], int], Iterator[Layer]]] = {
+    "resnet9": _resnet9,
+    "resnet50": _resnet50,
+    "wrn": _wrn,
+}
 
 
 class Network:

@@ -45,7 +45,7 @@ def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells
         "kind": "run",
         "data": {**data, **split, "prepared": data_name(data)},
         "model": {**model.model_dump(exclude={"label"}), "slug": model.slug()},
-        "recipe": recipe.model_dump(),
+        "recipe": recipe.model_dump(exclude={"steps"} if recipe.steps is None else {"epochs"}),
         "budget": budget,
     }
     return canonical(run if recipe.gpus > 1 else on_one_device(run))
@@ -90,7 +90,7 @@ def seeded(run: Spec, seed: int) -> Spec:
 
 def study_spec(run: Spec, search: Search) -> Spec:
     """Search: `run` is trained with other values at the keys of the space, its seed the search's; each trial on one device."""
-    kept = search.model_dump(exclude={"epsilon"})
+    kept = search.model_dump(exclude={"epsilon", "recipe"})
     varied = with_values(seeded(on_one_device(run), search.seed), dict.fromkeys(search.space))
     return canonical({"kind": "study", "run": varied, **kept})
 
@@ -165,14 +165,17 @@ def simulated(run: Spec) -> int:
 
 
 def step_count(run: Spec) -> int:
-    """floor(epochs * N / batch), in whole numbers."""
+    """As protocol or recipe say, or floor(epochs * N / batch), in whole numbers."""
+    recipe = run["recipe"]
     if "protocol" in run:
         return run["protocol"]["steps"]
-    return run["recipe"]["epochs"] * training_count(run) // run["recipe"]["batch"]
+    return recipe["steps"] if "steps" in recipe else recipe["epochs"] * training_count(run) // recipe["batch"]
 
 
 def epoch_ends(run: Spec) -> list[int]:
     """The steps after which an epoch is over; a recipe's last epoch ends with its last step."""
+    count, batch, steps = training_count(run), run["recipe"]["batch"], step_count(run)
+    epochs = run["recipe"].get("epochs", -(-steps * batch // count))
     if "protocol" in run:
-        return [epoch * step_count(run) // run["recipe"]["epochs"] for epoch in range(1, run["recipe"]["epochs"] + 1)]
-    return [epoch * training_count(run) // run["recipe"]["batch"] for epoch in range(1, run["recipe"]["epochs"] + 1)]
+        return [epoch * steps // epochs for epoch in range(1, epochs + 1)]
+    return [min(epoch * count // batch, steps) for epoch in range(1, epochs + 1)]

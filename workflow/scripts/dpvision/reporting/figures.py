@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from dpvision.curvature.spectrum import density
 from dpvision.files import read_json, replacing
 from dpvision.plan.specs import Spec
+from dpvision.reporting.schematic import draw_schematic, read_schematic
 from dpvision.reporting.words import simulation
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
@@ -35,6 +36,7 @@ NOTES = {
     "on test images, the dashed line is the mean",
     "curves": "line: median over the seeds, band: their range",
     "spectrum": "Ritz values of Lanczos, each widened to a Gaussian of 1/150 of the range",
+    "schematic": "$V_R$: residual path, $V_F$: convolutional path, $V_A$: their sum, $V_A^S$: the sum after ScaleNorm",
     "search": "accuracy on held-out training examples at the last epoch trained",
 }
 
@@ -195,4 +197,5 @@ KINDS: dict[str, tuple[Reader, Drawer]] = {
     "activations": (read_activations, draw_activations),
     "spectrum": (read_spectrum, draw_spectrum),
     "search": (read_search, draw_search),
+    "schematic": (read_schematic, draw_schematic),
 }

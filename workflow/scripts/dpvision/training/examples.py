@@ -12,6 +12,7 @@ class Examples:
         self.images, self.labels = (torch.as_tensor(np.require(a, requirements="W")).to(device) for a in (images, labels))
         self.mean = torch.tensor(mean, device=device).view(-1, 1, 1)
         self.std = torch.tensor(std, device=device).view(-1, 1, 1)
+        self.black = -self.mean / self.std
 
     def __len__(self) -> int:
         return len(self.labels)

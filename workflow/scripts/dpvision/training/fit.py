@@ -78,7 +78,9 @@ class Training:
         self.sampling = stream(seed, f"sampling of {name}")
         self.noise = stream(seed, f"noise of {name}", device)
         augmented = stream(seed, f"views of {name}", device)
-        self.views = Views(**recipe["augmentation"], generator=augmented) if recipe["augmentation"] else None
+        self.views = None
+        if recipe["augmentation"]:
+            self.views = Views(**recipe["augmentation"], generator=augmented, black=self.train.black)
         self.decided = Decided(decided, spec, device) if decided and self.sigma and devices.first else None
         sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
         self.step = Step(

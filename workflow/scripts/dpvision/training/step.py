@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from dpvision.data.augmentation import Views, make_views
+from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import Plain, Way, trainable
 from dpvision.privacy.fast import Choices, Fast
@@ -116,4 +116,4 @@ class Step:
         coins = self.devices.share(self.views.draw(len(sample)))
         for indices, drawn in zip(cut, pieces(coins, self.physical_batch), strict=True):
             images, labels = self.examples.batch(indices)
-            yield make_views(images, drawn), labels
+            yield self.views.make(images, drawn), labels
