@@ -1,0 +1,94 @@
+"""Effects with their intervals beside those in print, one row a comparison, one panel a unit."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dpvision.files import replacing, write_csv
+from dpvision.reporting.figures import STYLE
+
+AXES = {
+    "points": "percentage points of accuracy",
+    "ratio": "ratio",
+    "epochs": "epochs",
+    "ε": "ε spent",
+    "activation": "moments of activations (shares, units of activation)",
+}
+# Verdicts differ in shape and filling, not in hue alone.
+MARKERS: dict[str, dict[str, Any]] = {
+    "supported": {"marker": "o", "color": "#1f4e8c"},
+    "contradicted": {"marker": "s", "color": "#c04000"},
+    "undecided": {"marker": "o", "color": "#4d4d4d", "markerfacecolor": "white"},
+}
+PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
+ROW = 0.24  # inches
+
+
+def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
+    """`rows`: what is compared, and its outcome (reporting/claims.py)."""
+    write_csv(csv, [_tidy(name, outcome) for name, outcome in rows])
+    with plt.style.context(STYLE):
+        figure = draw(rows)
+        figure.suptitle(title, fontsize=10)
+        for kind in ("svg", "pdf", "png"):
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+            with replacing(csv.with_suffix(f".{kind}")) as beside:
+                figure.savefig(beside, metadata=metadata)
+        plt.close(figure)
+
+
+def _tidy(name: str, outcome: Any) -> dict[str, Any]:
+    effect, low, high = outcome.found or (None, None, None)
+    numbers = {"effect": effect, "low": low, "high": high, "published": outcome.published}
+    return {"comparison": name, "unit": outcome.unit, "verdict": outcome.verdict, "n": len(outcome.values), **numbers}
+
+
+def draw(rows: list[tuple[str, Any]]) -> Figure:
+    panels = {unit: [row for row in rows if row[1].unit == unit] for unit in AXES}
+    panels = {unit: there for unit, there in panels.items() if there}
+    heights = [len(there) + 2 for there in panels.values()]
+    figure, axes = plt.subplots(
+        len(panels), 1, figsize=(9.4, ROW * sum(heights) + 0.7), squeeze=False, height_ratios=heights, sharex=False
+    )
+    for axis, (unit, there) in zip(axes[:, 0], panels.items(), strict=True):
+        _panel(axis, there, unit)
+    marks: list[Line2D | Patch] = [Line2D([], [], label=name, **mark) for name, mark in MARKERS.items()]
+    marks += [Line2D([], [], label="in print", **PRINTED), Patch(color="0.92", label="where the claim puts it")]
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
+    return figure
+
+
+def _panel(axis: Axes, rows: list[tuple[str, Any]], unit: str) -> None:
+    for y, (_, outcome) in enumerate(rows):
+        if outcome.published is not None:
+            axis.plot(outcome.published, y, markersize=5, zorder=4, **PRINTED)
+        if outcome.found is None:
+            continue
+        mark = MARKERS[outcome.verdict]
+        effect, low, high = outcome.found
+        if low is not None:
+            axis.plot([low, high], [y, y], color=mark["color"], linewidth=1.4, zorder=3)
+        axis.plot(effect, y, markersize=6, zorder=5, **mark)
+    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel=AXES[unit])
+    if unit == "ratio":
+        axis.set_xscale("log")
+    axis.axvline(1 if unit == "ratio" else 0, color="0.6", linewidth=0.8, zorder=1)
+    names = [f"{name}{'' if outcome.found else '  (not run)'}  n = {len(outcome.values)}" for name, outcome in rows]
+    axis.set_yticks(range(len(rows)), names, fontsize=6.5)
+    axis.grid(visible=False, axis="y")
+    left, right = axis.get_xlim()
+    for y, (_, outcome) in enumerate(rows):
+        claimed = outcome.comparison["claimed"]
+        low = left if claimed["above"] is None else max(left, claimed["above"])
+        high = right if claimed["below"] is None else min(right, claimed["below"])
+        axis.barh(y, high - low, left=low, height=0.8, color="0.92", zorder=0)
+    axis.set_xlim(left, right)
