@@ -331,7 +331,7 @@ class _Builder:
             return
         document = read_yaml(self.root, file)
         stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
-        refuse(claims.of_claims(stated, printed, [document]))
+        refuse(claims.of_claims(stated, printed, published, [document]))
         decisions = claims.Decisions(name, printed, paper, cells, published)
         made = [decisions.spec(key, claim) for key, claim in stated.items()]
         for kind, side in claims.sides_in(made):

@@ -84,8 +84,11 @@ def _baseline(minus: Baseline) -> list[Side]:
     ]
 
 
-def of_claims(claims: dict[str, Claim], paper: Paper, documents: list[Document]) -> Iterator[str]:
-    """What is wrong with claims about a paper, as its own file has it."""
+def of_claims(claims: dict[str, Claim], paper: Paper, published: list[Published], documents: list[Document]) -> Iterator[str]:
+    """What is wrong with claims about a paper, as its own file has it.
+
+    A cell is one that the paper trains or prints: who trains at another ε need not touch the claims, they are not run then.
+    """
     for name, claim in claims.items():
         for i, artifact in enumerate(claim.artifacts):
             if artifact not in paper.artifacts:
@@ -94,12 +97,12 @@ def of_claims(claims: dict[str, Claim], paper: Paper, documents: list[Document])
             where = (name, "comparisons", i)
             for sides in sides_of(comparison, paper):
                 for side in sides:
-                    yield from _of_side(side, comparison.kind, where, paper, documents)
+                    yield from _of_side(side, where, paper, published, documents)
             if isinstance(comparison, Moment):
                 yield from _of_places(comparison, where, paper, documents)
 
 
-def _of_side(side: Side, kind: str, where: tuple, paper: Paper, documents: list[Document]) -> Iterator[str]:
+def _of_side(side: Side, where: tuple, paper: Paper, published: list[Published], documents: list[Document]) -> Iterator[str]:
     """The first of its names that stands for nothing."""
     to_dataset, to_model, to_epsilon = ((*where, *at) for at in side.at)
     datasets = list(dict.fromkeys(cells.dataset for cells in paper.cells.values()))
@@ -114,7 +117,9 @@ def _of_side(side: Side, kind: str, where: tuple, paper: Paper, documents: list[
     if side.model not in models:
         yield unknown(documents, to_model, f"cell of {side.dataset} with the model", side.model, models, side.model)
         return
-    epsilons = list(dict.fromkeys(e for cells in here if side.model in cells.models for e in cells.epsilons))
+    trained = [e for cells in here if side.model in cells.models for e in cells.epsilons]
+    in_print = [row.epsilon for row in published if (row.dataset, row.model) == (side.dataset, side.model)]
+    epsilons = list(dict.fromkeys([*trained, *in_print]))
     if side.epsilon not in epsilons:
         allowed = ", ".join("null" if e is None else f"{e:g}" for e in epsilons)
         none = f"no cell of {side.dataset} with {side.model} has this ε; allowed: {allowed}"
@@ -124,10 +129,6 @@ def _of_side(side: Side, kind: str, where: tuple, paper: Paper, documents: list[
     if len(groups) > 1:
         several = f"{' and '.join(groups)} both have such a cell; give one of them a model of another name"
         yield complaint(documents, to_model, several, side.model)
-    if not _shown(groups[0], side.epsilon, kind, paper):
-        kinds = " or ".join(SHOWN_BY.get(kind, ("accuracy", "hessian", "activations", "curves", "spectrum")))
-        nobody = f"no artifact of the kind {kinds} shows this cell, and for a claim alone nothing is run"
-        yield complaint(documents, to_epsilon, nobody, side.epsilon)
 
 
 def _of_places(moment: Moment, where: tuple, paper: Paper, documents: list[Document]) -> Iterator[str]:
@@ -201,9 +202,9 @@ class Decisions(NamedTuple):
 
     def _side(self, comparison: Any, side: Side) -> Spec:
         """The cell with its runs; without runs where the scale leaves it out."""
-        (group,) = _groups(side, self.printed)
         found = [
             cell
+            for group in _groups(side, self.printed)
             for cell in self.cells.get(group, [])
             if (cell["model"], cell["epsilon"]) == (side.model, side.epsilon)
             and _shown(group, side.epsilon, comparison.kind, self.here)
@@ -216,7 +217,7 @@ class Decisions(NamedTuple):
         return found[0]
 
     def _comparable(self, kind: str, group: str, model: str) -> bool:
-        """With a number in print: not another data set's accuracy, nor another network's count, in which groups have no part."""
+        """Not with a number in print: another data set's accuracy, another network's count, in which groups play no part."""
         if kind not in ("level", "parameters"):
             return True
         same_data = self.printed.cells[group].dataset == self.here.cells[group].dataset

@@ -12,12 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
 
 from dpvision.files import replacing, write_csv
 from dpvision.reporting.figures import STYLE
 
+FAR = 5  # points from which effects have a panel of their own: beside them the others would be dots at zero
 AXES = {
     "points": "percentage points of accuracy",
+    "many points": "percentage points of accuracy, larger effects",
     "ratio": "ratio",
     "epochs": "epochs",
     "ε": "ε spent",
@@ -53,21 +56,27 @@ def _tidy(name: str, outcome: Any) -> dict[str, Any]:
 
 
 def draw(rows: list[tuple[str, Any]]) -> Figure:
-    panels = {unit: [row for row in rows if row[1].unit == unit] for unit in AXES}
-    panels = {unit: there for unit, there in panels.items() if there}
+    panels = {name: [row for row in rows if panel_of(row[1]) == name] for name in AXES}
+    panels = {name: there for name, there in panels.items() if there}
     heights = [len(there) + 2 for there in panels.values()]
     figure, axes = plt.subplots(
         len(panels), 1, figsize=(9.4, ROW * sum(heights) + 0.7), squeeze=False, height_ratios=heights, sharex=False
     )
-    for axis, (unit, there) in zip(axes[:, 0], panels.items(), strict=True):
-        _panel(axis, there, unit)
+    for axis, (name, there) in zip(axes[:, 0], panels.items(), strict=True):
+        _panel(axis, there, name)
     marks: list[Line2D | Patch] = [Line2D([], [], label=name, **mark) for name, mark in MARKERS.items()]
     marks += [Line2D([], [], label="in print", **PRINTED), Patch(color="0.92", label="where the claim puts it")]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
     return figure
 
 
-def _panel(axis: Axes, rows: list[tuple[str, Any]], unit: str) -> None:
+def panel_of(outcome: Any) -> str:
+    numbers = [number for number in (outcome.published, outcome.found and outcome.found.effect) if number is not None]
+    far = outcome.unit == "points" and any(abs(number) > FAR for number in numbers)
+    return "many points" if far else outcome.unit
+
+
+def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
     for y, (_, outcome) in enumerate(rows):
         if outcome.published is not None:
             axis.plot(outcome.published, y, markersize=5, zorder=4, **PRINTED)
@@ -78,13 +87,23 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], unit: str) -> None:
         if low is not None:
             axis.plot([low, high], [y, y], color=mark["color"], linewidth=1.4, zorder=3)
         axis.plot(effect, y, markersize=6, zorder=5, **mark)
-    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel=AXES[unit])
-    if unit == "ratio":
+    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel=AXES[name])
+    none = 0
+    if name == "ratio":
         axis.set_xscale("log")
-    axis.axvline(1 if unit == "ratio" else 0, color="0.6", linewidth=0.8, zorder=1)
-    names = [f"{name}{'' if outcome.found else '  (not run)'}  n = {len(outcome.values)}" for name, outcome in rows]
-    axis.set_yticks(range(len(rows)), names, fontsize=6.5)
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_locator(NullLocator())
+        none = 1
+    axis.axvline(none, color="0.6", linewidth=0.8, zorder=1)
+    numbers = [f"n = {len(outcome.values)}" if outcome.found else "not run" for _, outcome in rows]
+    texts = [
+        f"{text.replace(') − (', ')' + chr(10) + '− (')}   {number}" for (text, _), number in zip(rows, numbers, strict=True)
+    ]
+    axis.set_yticks(range(len(rows)), texts, fontsize=6.5)
     axis.grid(visible=False, axis="y")
+    if not axis.get_lines()[:-1]:  # nothing there but the line of no effect
+        axis.set_xlim(none - 0.9, none + 0.9)
     left, right = axis.get_xlim()
     for y, (_, outcome) in enumerate(rows):
         claimed = outcome.comparison["claimed"]
