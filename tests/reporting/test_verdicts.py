@@ -20,7 +20,7 @@ from dpvision.reporting.verdicts import (
 )
 
 numbers = st.floats(-100, 100).map(lambda value: round(value, 3))
-several = st.lists(numbers, min_size=2, max_size=8)
+several = st.lists(numbers, min_size=2, max_size=8).filter(lambda values: max(values) - min(values) > 1e-3)
 ABOVE, BELOW = ({"above": above, "below": below, "about": None} for above, below in ((0, None), (None, 0)))
 OPPOSITE = {SUPPORTED: CONTRADICTED, CONTRADICTED: SUPPORTED, UNDECIDED: UNDECIDED}
 
@@ -68,6 +68,13 @@ def test_nothing_is_not_run_and_a_single_seed_is_undecided_however_large_its_eff
     assert verdict(estimate([]), ABOVE) == NOT_RUN
     assert estimate([99.0]) == (99.0, None, None)
     assert verdict(estimate([99.0]), ABOVE) == UNDECIDED
+
+
+@pytest.mark.parametrize("value", [-1, 0, 0.83, 0.1 + 0.2])
+def test_seeds_that_all_give_the_same_are_undecided_for_nothing_is_known_of_their_spread(value):
+    assert estimate([value] * 3) == (pytest.approx(value), None, None)
+    assert verdict(estimate([value] * 3), ABOVE) == UNDECIDED
+    assert verdict(estimate([0.3, 0.1 + 0.2]), ABOVE) == UNDECIDED
 
 
 @pytest.mark.parametrize(

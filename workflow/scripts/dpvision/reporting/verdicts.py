@@ -16,15 +16,15 @@ RULES = """\
 - **Interval.** 95 %, by Student's t over the n differences (of logarithms, for ratios): what other seeds could have given.
   It knows nothing of other data, code or settings, and each comparison has one of its own, so that one in twenty misses.
 - **Of a comparison.** *Supported*: the whole interval lies where the sentence says, and where it gives a size, meets that.
-  *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or n < 2, which has no
-  interval. *Not run*: there is no pair.
+  *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or no interval:
+  of a single seed, or of seeds that all gave the very same, as whole epochs and few test images do. *Not run*: no pair.
 - **Of a claim.** *Supported* if all of its comparisons are, *contradicted* if one of them is, *not run* if none was; else
   *undecided*. Where comparisons are readings of one statement, all of them have to contradict it.
 - **Counts** of parameters are exact: equal or not."""
 
 
 class Estimate(NamedTuple):
-    """An effect, and between what it lies; no interval of a single observation."""
+    """An effect, and between what it lies: no interval of one observation, or of several that are equal."""
 
     effect: float
     low: float | None
@@ -39,7 +39,7 @@ def estimate(values: list[float], logarithmic: bool = False) -> Estimate | None:
         found = estimate([math.log(value) for value in values])
         return Estimate(*(None if end is None else math.exp(end) for end in found)) if found else None  # type: ignore[arg-type]
     mean = statistics.fmean(values)
-    if len(values) < 2:
+    if max(values) - min(values) <= 1e-9 * max(map(abs, values)):
         return Estimate(mean, None, None)
     half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
     return Estimate(mean, mean - half, mean + half)
