@@ -10,6 +10,7 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     activations  {results}/activations/RUN-DIGEST/       histograms around a residual addition
     report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers;
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
+    verdicts     {results}/claims.csv, claims.md         what the papers say, and whether it holds
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
 Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1). What a target would take, and what of
@@ -88,6 +89,7 @@ localrules:
     search,
     table,
     figure,
+    verdicts,
 
 
 rule all:

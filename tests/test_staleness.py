@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
 PAPER = "config/papers/scalenorm.yaml"
+CLAIMS = "config/claims/scalenorm.yaml"
 DEMO = "config/scales/demo.yaml"
 
 # Stands in for every script: whole outputs in no time; the provenance says which code the copy has.
@@ -83,20 +84,39 @@ def change(project: Path, file: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-EVERY_RUN = {"search_worker": 4, "search": 2, "train": 18, "curvature": 6, "activations": 2, "table": 3, "figure": 4}
+EVERY_RUN = {
+    "search_worker": 4,
+    "search": 2,
+    "train": 18,
+    "curvature": 6,
+    "activations": 6,
+    "table": 3,
+    "figure": 4,
+    "verdicts": 1,
+}
 
 STALE = {
     "a seed more": (
         PAPER,
         "seeds: [34,",
         "seeds: [7, 34,",
-        {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 3},
+        {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 3, "verdicts": 1},
     ),
-    "a seed more at the end": (PAPER, "113]", "113, 7]", {"train": 6, "curvature": 2, "table": 3, "figure": 2}),
-    "a seed less": (PAPER, ", 113]", "]", {"table": 3, "figure": 2}),
-    "another ε": (PAPER, "[2.89,", "[3.0,", {"train": 6, "table": 1}),
+    "a seed more at the end": (
+        PAPER,
+        "113]",
+        "113, 7]",
+        {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 2, "verdicts": 1},
+    ),
+    "a seed less": (PAPER, ", 113]", "]", {"table": 3, "figure": 2, "verdicts": 1}),
+    "another ε": (PAPER, "[2.89,", "[3.0,", {"train": 6, "table": 1, "verdicts": 1}),
     "another δ": (DEMO, "delta: 1.0e-4", "delta: 1.0e-5", EVERY_RUN),
-    "more iterations for the Hessian": (DEMO, "iterations: 100", "iterations: 101", {"curvature": 6, "table": 1, "figure": 1}),
+    "more iterations for the Hessian": (
+        DEMO,
+        "iterations: 100",
+        "iterations: 101",
+        {"curvature": 6, "table": 1, "figure": 1, "verdicts": 1},
+    ),
     "another learning rate": (DEMO, "learning_rate: 4.0e-3", "learning_rate: 6.0e-3", EVERY_RUN),
     "one more choice for the search": (
         DEMO,
@@ -109,23 +129,31 @@ STALE = {
         PAPER,
         "hessian: # appendix A",
         "activations: {bins: 40}\nhessian: # appendix A",
-        {"activations": 2, "figure": 1},
+        {"activations": 6, "figure": 1, "verdicts": 1},
     ),
-    "a published number": ("config/published/scalenorm.yaml", "value: 65.6", "value: 65.7", {"table": 1}),
+    "a published number": ("config/published/scalenorm.yaml", "value: 65.6", "value: 65.7", {"table": 1, "verdicts": 1}),
     "another statistic": (PAPER, "statistic: best", "statistic: median", {"table": 1}),
     "a figure's code": (
         "workflow/scripts/dpvision/reporting/figures.py",
         '"epoch"',
         '"epoch" ""',
-        {"figure": 4},
+        {"figure": 4, "verdicts": 1},
     ),
     "the figures' style": (
         "workflow/scripts/dpvision/reporting/figures.mplstyle",
         "font.size: 9",
         "font.size: 10",
-        {"figure": 4},
+        {"figure": 4, "verdicts": 1},
     ),
     "a table's code": ("workflow/scripts/dpvision/reporting/tables.py", '"not run"', '"was not run"', {"table": 3}),
+    "what a claim says": (CLAIMS, "claimed: {above: -2, below: 2}", "claimed: {above: -3, below: 3}", {"verdicts": 1}),
+    "another claim": (CLAIMS, "\nlower_trace:", "\nless_trace:", {"verdicts": 1}),
+    "the rules of verdicts": (
+        "workflow/scripts/dpvision/reporting/verdicts.py",
+        "LEVEL = 0.95",
+        "LEVEL = 0.9",
+        {"verdicts": 1},
+    ),
 }
 
 
@@ -201,7 +229,8 @@ def test_reruns_nothing_after_the_data_was_deleted_and_made_anew(project):
 def test_only_the_new_runs_of_a_new_seed_need_data_that_was_deleted(project):
     shutil.rmtree(project / "results/data")
     change(project, PAPER, "113]", "113, 7]")
-    assert jobs(project) == {"download": 1, "prepare": 1, "train": 6, "curvature": 2, "table": 3, "figure": 2}
+    expected = {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 2, "verdicts": 1}
+    assert jobs(project) == {"download": 1, "prepare": 1, **expected}
 
 
 @pytest.mark.parametrize("stale", ["raw/digits/files.json", "prepared/*/dataset.json", "prepared/*/train_images.npy"])
@@ -223,7 +252,31 @@ def _prepared(project: Path) -> list[Path]:
 
 def test_a_record_that_was_deleted_is_made_again_with_what_shows_it(project):
     shutil.rmtree(next((project / "results/demo/runs").glob("*eps2.89-seed34*")))
-    assert jobs(project) == {"train": 1, "table": 1}
+    assert jobs(project) == {"train": 1, "table": 1, "verdicts": 1}
+
+
+@pytest.mark.parametrize(
+    ("record", "shown_by"),
+    [
+        ("runs/*resnet9-eps2.89-seed34*/metrics.json", {"table": 1, "verdicts": 1}),
+        ("hessians/*-scaleresnet9-*-seed50-*/hessian.json", {"table": 1, "figure": 1, "verdicts": 1}),
+        ("activations/*-scaleresnet9-*-seed50-*/histograms.csv", {"verdicts": 1}),  # figure 2 is of the first seed
+        ("runs/*resnet9-eps2.89-seed34*/history.csv", {}),  # no claim rests on it
+    ],
+)
+def test_claims_are_judged_anew_when_one_of_their_records_is_newer_and_not_otherwise(project, record, shown_by):
+    path = next((project / "results/demo").glob(record))
+    path.write_text("another\n")
+    os.utime(path, (time.time() + 100,) * 2)
+    assert jobs(project) == shown_by
+
+
+def test_a_page_of_the_records_so_far_is_made_anew(project):
+    """`python -m dpvision claims` dates it before any record; Snakemake, which never made one, knows dates alone."""
+    shutil.rmtree(project / ".snakemake")
+    for page in [*(project / "results/demo").glob("claims.*"), *(project / "results/demo/figures").glob("claims.*")]:
+        os.utime(page, (1, 1))
+    assert jobs(project) == {"verdicts": 1}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_the_plan_of_everything_counts_it(configuration):
     lines = overview(configuration.plan(), ["all"], configuration.root).splitlines()
     assert lines[0] == "scale paper: as published"
     assert lines[3].split() == ["table1", "accuracy", "6", "18", "0", "not", "made"]
-    assert [line.split()[0] for line in lines[3:10]] == [
+    assert [line.split()[0] for line in lines[3:11]] == [
         "table1",
         "table4",
         "hessian",
@@ -55,6 +55,7 @@ def test_the_plan_of_everything_counts_it(configuration):
         "figure2",
         "figure3",
         "spectrum",
+        "claims",
     ]
     assert lines[-1] == "18 trainings (0 made), 2 searches (0 made), 6 Hessians (0 made)"
 
@@ -64,6 +65,8 @@ def test_the_plan_of_an_artifact_counts_what_it_takes(configuration):
     assert overview(planned, ["table1"], configuration.root).splitlines()[-1] == "18 trainings (0 made), 2 searches (0 made)"
     assert overview(planned, ["figure3"], configuration.root).splitlines()[-1] == "6 trainings (0 made), 2 searches (0 made)"
     assert overview(planned, ["groups"], configuration.root).splitlines()[-1] == "2 searches (0 made)"
+    claims = overview(planned, ["claims"], configuration.root).splitlines()[-1]
+    assert claims == "18 trainings (0 made), 2 searches (0 made), 6 Hessians (0 made)"
 
 
 def test_the_plan_knows_what_is_there(configuration):
@@ -71,12 +74,17 @@ def test_the_plan_knows_what_is_there(configuration):
     first, second, *_ = planned.runs_of("table1")
     make(root, planned.record(first))
     make(root, planned.record(second)[:-1])  # without its provenance it is no record
-    make(root, planned.targets("table4"))
-    text = overview(planned, ["table1", "table4"], root)
+    make(root, [*planned.targets("table4"), *planned.targets("claims")])
+    text = overview(planned, ["table1", "table4", "claims"], root)
     assert text.splitlines()[3].split() == ["table1", "accuracy", "6", "18", "1", "not", "made"]
     assert text.splitlines()[4].split()[-1] == "made"
     assert "18 trainings (1 made)" in text
-    assert text.endswith("made:\n  results/demo/tables/table4.csv .md .tex")
+    assert text.splitlines()[-4:] == [
+        "made:",
+        "  results/demo/tables/table4.csv .md .tex",
+        "  results/demo/claims.csv .md",
+        "  results/demo/figures/claims.svg .pdf .png .csv",
+    ]
 
 
 def test_targets_are_artifacts_papers_and_all(configuration):
@@ -92,7 +100,7 @@ def test_an_unknown_target_is_answered_with_those_that_there_are(dpvision):
 
 
 def test_an_unknown_scale_is_answered_with_those_that_there_are(dpvision):
-    for command in ("plan", "status"):
+    for command in ("plan", "status", "claims"):
         assert 'scale = "deom": there is no scale "deom". Did you mean "demo"?' in refused(dpvision, command, "--scale", "deom")
 
 
@@ -134,6 +142,40 @@ def test_status_says_when_all_is_of_this_code(configuration):
         {"stage": "dpvision.errors", "code": plan.build.code_digest("dpvision.errors")},
     )
     assert status(planned, root).endswith("all results were made by the code that is here")
+
+
+# --- claims ---
+
+
+def accuracies(planned: plan.Plan, root: Path, runs: list[str]) -> None:
+    for i, run in enumerate(runs):
+        record = {"last_step": {"test": {"top1": 0.7 + i / 100}}}
+        write_json(root / planned.results / "runs" / run / "metrics.json", record)
+
+
+def test_the_page_of_claims_is_made_of_the_records_that_there_are(dpvision, configuration, monkeypatch):
+    monkeypatch.chdir(configuration.root)
+    planned = configuration.plan(scale="demo")
+    accuracies(planned, configuration.root, planned.runs_of("table4"))
+    lines = dpvision("claims", "--scale", "demo").splitlines()
+    assert [line.split()[-3:] for line in lines if "better_on_all_tasks" in line] == [["11", "not", "run"]]
+    assert lines[-6:] == planned.targets("claims")
+    assert "| 3 of 3 |" not in Path("results/demo/claims.md").read_text()
+
+
+def test_a_page_that_lacks_records_is_older_than_any_record(dpvision, configuration, monkeypatch):
+    """So that Snakemake makes it anew, also of records that come from elsewhere with their dates."""
+    monkeypatch.chdir(configuration.root)
+    planned = configuration.plan(scale="demo")
+    accuracies(planned, configuration.root, planned.runs_of("table4"))
+    dpvision("claims", "--scale", "demo")
+    assert {Path(file).stat().st_mtime for file in planned.targets("claims")} == {1}
+
+
+def test_without_claims_there_is_no_page_and_it_is_said(project):
+    (project.root / "config/claims/scalenorm.yaml").unlink()
+    done = project.run("dpvision", "claims")
+    assert (done.returncode, done.stderr) == (1, "there are no claims: config/claims has no file of scalenorm\n")
 
 
 # --- models ---

@@ -1,7 +1,7 @@
-"""Report: the artifacts.
+"""Report: the artifacts, and what the papers claim.
 
 in   the records of the runs that an artifact shows, its analyses, its studies
-out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv
+out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv; {results}/claims.csv, .md
 """
 
 
@@ -59,3 +59,31 @@ rule figure:
         labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
     script:
         "../scripts/figure.py"
+
+
+rule verdicts:
+    """A verdict on each claim, from all that it rests on: a page, its numbers, a figure of the effects."""
+    input:
+        unpack(lambda wildcards: PLAN.inputs_of("claims")),
+        plan=f"{RESULTS}/plan/claims.json",
+    output:
+        csv=f"{RESULTS}/claims.csv",
+        md=f"{RESULTS}/claims.md",
+        svg=f"{RESULTS}/figures/claims.svg",
+        pdf=f"{RESULTS}/figures/claims.pdf",
+        png=f"{RESULTS}/figures/claims.png",
+        figure=f"{RESULTS}/figures/claims.csv",
+    log:
+        f"{LOGS}/verdicts.log",
+    benchmark:
+        f"{LOGS}/verdicts.jsonl"
+    conda:
+        "../../envs/report.yaml"
+    threads: PLAN.resources.report.threads
+    resources:
+        **PLAN.asks("report"),
+    params:
+        spec=lambda wildcards: PLAN.artifacts["claims"],
+        labels=lambda wildcards, output: PLAN.labels["claims"],
+    script:
+        "../scripts/verdicts.py"

@@ -25,6 +25,7 @@ def main() -> None:
     for name, function, text in (
         ("plan", _plan, "what a target would take, and what of it is there already"),
         ("status", _status, "results made by other code than this, and runs that are unfinished"),
+        ("claims", _claims, "write the page of claims from the records that there are now, and run nothing"),
     ):
         made = command(name, function, text)
         made.add_argument("--scale", help="instead of the one in config/config.yaml")
@@ -90,6 +91,16 @@ def _keep(folder: Path, scale: str | None) -> None:
 
     made = keep(_load(scale), _here(), folder)
     print(f"{folder / 'README.md'} shows {', '.join(made)}")
+
+
+def _claims(scale: str | None) -> None:
+    from dpvision.reporting.so_far import listing, write_so_far
+
+    planned = _load(scale)
+    if plan.CLAIMS not in planned.artifacts:
+        raise UserError(f"there are no claims: config/claims has no file of {' or '.join(planned.papers)}")
+    claims = write_so_far(planned, _here())
+    print("\n".join([*listing(claims), "", *planned.targets(plan.CLAIMS)]))
 
 
 def _models(classes: int, size: int, channels: int, json: bool) -> None:

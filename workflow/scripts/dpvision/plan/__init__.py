@@ -1,5 +1,5 @@
 """What is to be done: configuration, specs, targets. Plain Python, quick to import: no torch, numpy or pandas."""
 
-from dpvision.plan.build import DATA, ROOT, Plan, load
+from dpvision.plan.build import CLAIMS, DATA, ROOT, Plan, load
 
-__all__ = ["DATA", "ROOT", "Plan", "load"]
+__all__ = ["CLAIMS", "DATA", "ROOT", "Plan", "load"]

@@ -7,8 +7,21 @@ from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.errors import UserError
-from dpvision.plan import checks, cost, specs
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Name, Network, Paper, Published, Resources, Scale, Stages
+from dpvision.plan import checks, claims, cost, specs
+from dpvision.plan.config import (
+    Artifact,
+    Cells,
+    Claim,
+    Config,
+    Dataset,
+    Name,
+    Network,
+    Paper,
+    Published,
+    Resources,
+    Scale,
+    Stages,
+)
 from dpvision.plan.cost import Cost
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
 from dpvision.plan.specs import Spec
@@ -17,7 +30,20 @@ ROOT = Path(__file__).parents[4]
 DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
 TABLES = ("csv", "md", "tex")
 FIGURES = ("svg", "pdf", "png", "csv")
-RULES = ("all", "download", "prepare", "search_worker", "search", "train", "curvature", "activations", "table", "figure")
+RULES = (
+    "all",
+    "download",
+    "prepare",
+    "search_worker",
+    "search",
+    "train",
+    "curvature",
+    "activations",
+    "table",
+    "figure",
+    "verdicts",
+)
+CLAIMS = "claims"  # the page of all papers' claims: an artifact like others, but of no paper alone
 FOLDERS = {
     "accuracy": "tables",
     "hessian": "tables",
@@ -51,16 +77,19 @@ class Plan:
 
     def targets(self, name: str) -> list[str]:
         """The files of `all`, of a paper, or of an artifact."""
+        if name == CLAIMS:
+            pages = [f"{self.results}/{name}.{kind}" for kind in ("csv", "md")]
+            return pages + [f"{self.results}/figures/{name}.{kind}" for kind in FIGURES]
         if name in self.artifacts:
             folder = FOLDERS[self.artifacts[name]["kind"]]
             kinds = TABLES if folder == "tables" else FIGURES
             return [f"{self.results}/{folder}/{name}.{kind}" for kind in kinds]
-        chosen = self.papers if name == "all" else {name: self.papers[name]}
-        return [file for artifacts in chosen.values() for artifact in artifacts for file in self.targets(artifact)]
+        chosen = self.artifacts if name == "all" else self.papers[name]
+        return [file for artifact in chosen for file in self.targets(artifact)]
 
     def named(self, folder: str) -> str:
         """The artifacts that lie in tables/ or figures/, as a regular expression."""
-        return "|".join(name for name, spec in self.artifacts.items() if FOLDERS[spec["kind"]] == folder) or "none"
+        return "|".join(name for name, spec in self.artifacts.items() if FOLDERS.get(spec["kind"]) == folder) or "none"
 
     def everything(self, name: str) -> list[str]:
         """The targets and what they rest on, so that a record that was deleted is made again with them."""
@@ -121,6 +150,11 @@ class Plan:
             "curves": lambda: {"histories": [f"{self.results}/runs/{run}/history.csv" for run in runs]},
             "schematic": dict,
             "search": lambda: {"trials": [f"{self.results}/studies/{study}/trials.csv" for study in spec["studies"]]},
+            "claims": lambda: {
+                "records": [f"{self.results}/runs/{file}" for file in claims.files_of(spec["claims"])],
+                "hessians": [self.hessian_of(name) for name in spec["hessians"].values()],
+                "histograms": [f"{self.results}/activations/{name}/histograms.csv" for name in spec["activations"].values()],
+            },
         }[spec["kind"]]()
 
     def asks(self, stage: str, cost_of: Callable[[Any], Cost] | None = None) -> dict[str, Any]:
@@ -192,8 +226,12 @@ class _Builder:
         self.plan = Plan(settings.scale, results, self.scale.title, self.scale.resources, self.scale.workers, settings.folders)
         self.plan.sources = {name: specs.source_spec(dataset) for name, dataset in self.datasets.items()}
         self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
+        self.taken |= {CLAIMS: "the page of all claims"}
+        self.page: dict[str, Any] = {"claims": [], "hessians": {}, "activations": {}}
         for name in settings.papers:
             self._add_paper(name)
+        if self.page["claims"]:
+            self._add_page()
 
     def _add_paper(self, name: str) -> None:
         documents = [read_yaml(self.root, f"config/papers/{name}.yaml")]
@@ -210,6 +248,7 @@ class _Builder:
             printed = [row for row in published if row.artifact == (artifact.published or key)]
             self._add_artifact(key, paper, artifact, cells, printed)
         self.taken |= dict.fromkeys(paper.artifacts, f"an artifact of {name}")
+        self._add_claims(name, self._paper(documents[:1]), paper, cells, published)
 
     def _published(self, name: str, artifacts: list[str]) -> list[Published]:
         """The paper's own numbers; a paper without such a file has none."""
@@ -298,6 +337,40 @@ class _Builder:
         self.plan.artifacts[name] = spec
         models = {cell["model"]: paper.models[cell["model"]].label for cell in chosen}
         self.plan.labels[name] = {"paper": paper.title, "title": artifact.title, **models}
+
+    def _add_claims(
+        self, name: str, printed: Paper, paper: Paper, cells: dict[str, list[dict]], published: list[Published]
+    ) -> None:
+        """What the paper's sentences rest on; a paper without a file of claims makes none."""
+        file = f"config/claims/{name}.yaml"
+        if not (self.root / file).exists():
+            return
+        document = read_yaml(self.root, file)
+        stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
+        refuse(claims.of_claims(stated, printed, published, [document]))
+        decisions = claims.Decisions(name, printed, paper, cells, published)
+        made = [decisions.spec(key, claim) for key, claim in stated.items()]
+        for kind, side in claims.sides_in(made):
+            for run in side["runs"].values():
+                if kind == "curvature":
+                    self.page["hessians"][run] = self._hessian(run, paper)
+                if kind == "moment":
+                    self.page["activations"][run] = self._activations(run, paper)
+        self.page["claims"] += made
+        models = {f"{name}.{key}": model.label for key, model in paper.models.items()}
+        self.plan.labels.setdefault(CLAIMS, {}).update({name: paper.title} | models)
+
+    def _add_page(self) -> None:
+        """The page of all claims; a target of its own, and of a paper where it is about that one alone."""
+        with_runs = [side for _, side in claims.sides_in(self.page["claims"]) if side["runs"]]
+        cells = [side for i, side in enumerate(with_runs) if side not in with_runs[:i]]
+        code = code_digest("dpvision.reporting.claims")
+        about = {"kind": CLAIMS, "artifact": CLAIMS, "scale": self.plan.scale}
+        self.plan.artifacts[CLAIMS] = about | self.page | {"cells": cells, "code": code}
+        self.plan.labels[CLAIMS]["scale"] = self.scale.title
+        papers = list(dict.fromkeys(claim["paper"] for claim in self.page["claims"]))
+        if len(papers) == 1:
+            self.plan.papers[papers[0]].append(CLAIMS)
 
     def _hessian(self, run: str, paper: Paper) -> str:
         spec = specs.hessian_spec(run, paper.hessian)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 PATTERNS = {  # what a message says instead of the pattern
     r"^[a-z][a-z0-9_]*$": "a name of small letters, digits and underscores that begins with a letter",
@@ -549,3 +549,211 @@ class Published(Strict):
     """The number."""
     note: str | None = None
     """What one should know of it."""
+
+
+# --- config/claims/*.yaml ---
+
+
+Pair = Annotated[Distinct[Name], Field(min_length=2, max_length=2)]
+Metric = Literal["top1", "top5"]
+Place = Literal["V_R", "V_F", "V_A", "V_A^S"]
+
+
+class Claimed(Strict):
+    """Where the effect lies if the sentence is true: above a number, below one, or between both."""
+
+    above: float | None = None
+    """What it exceeds."""
+    below: float | None = None
+    """What it stays below."""
+    about: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    """The size that the sentence gives, from and to: how its `ca.` is read here. The interval has to meet it."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "Claimed":
+        if self.above is None and self.below is None:
+            raise ValueError("must say above, below or both")
+        for low, high in ((self.above, self.below), self.about or (None, None)):
+            if low is not None and high is not None and low >= high:
+                raise ValueError(f"nothing lies above {low:g} and below {high:g}")
+        return self
+
+
+class Comparison(Strict):
+    """What every kind has. Data sets, models and ε are the paper's own; what a scale puts in their place is compared there."""
+
+    dataset: Name
+    """A data set that the paper's cells name."""
+    claimed: Claimed
+    """What the sentence says of the effect."""
+    published: float | None = None
+    """The effect in print, where config/published has not the numbers that give it."""
+
+
+class OfPair(Comparison):
+    """One comparison for each ε: the first model against the second."""
+
+    models: Pair
+    """The two; the effect is the first's less the second's, or the first's divided by the second's."""
+    epsilons: Distinct[Epsilon | None]
+    """A comparison for each; null: not private."""
+
+
+class AgainstAnother(OfPair):
+    """Of models that may be trained at different ε."""
+
+    other_epsilon: Epsilon | Literal["same"] = "same"
+    """ε of the second model, where it is another."""
+
+
+class Difference(AgainstAnother):
+    """Accuracy of one model less that of another, in percentage points."""
+
+    kind: Literal["difference"]
+    """What is compared."""
+    metric: Metric = "top1"
+    """Which accuracy, of the test examples."""
+
+
+class Baseline(Strict):
+    """The difference that another is compared to."""
+
+    dataset: Name
+    """A data set that the paper's cells name."""
+    models: Pair
+    """The two: the first's accuracy less the second's."""
+    epsilon: Epsilon | None
+    """Of both; null: not private."""
+
+
+class Interaction(OfPair):
+    """A difference of accuracies less another one, in percentage points."""
+
+    kind: Literal["interaction"]
+    """What is compared."""
+    metric: Metric = "top1"
+    """Which accuracy, of the test examples."""
+    minus: Baseline
+    """The other difference."""
+
+
+class BestOf(OfPair):
+    """The difference between the best of some seeds less the difference between their medians, in percentage points."""
+
+    kind: Literal["best_of"]
+    """What is compared."""
+    metric: Metric = "top1"
+    """Which accuracy, of the test examples."""
+    seeds: Annotated[int, Field(gt=2)] = 3
+    """How many one best is chosen from. One such group is one observation: n counts groups."""
+
+
+class Level(Comparison):
+    """Accuracy of a model less a number in print, in percentage points."""
+
+    kind: Literal["level"]
+    """What is compared."""
+    model: Name
+    """Whose accuracy."""
+    epsilon: Epsilon | None
+    """Its ε; null: not private."""
+    metric: Metric = "top1"
+    """Which accuracy, of the test examples."""
+    than: float
+    """The number, in per cent."""
+
+
+class Curvature(OfPair):
+    """A number of one model's Hessian divided by that of another's."""
+
+    kind: Literal["curvature"]
+    """What is compared."""
+    quantity: Literal[
+        "trace",
+        "trace_full",
+        "lambda_max_power",
+        "ritz_negative",
+        "condition_largest_to_smallest_magnitude",
+        "condition_smallest_positive_to_largest",
+        "condition_most_negative_to_largest",
+    ]
+    """Which, by its name in hessian.json."""
+
+
+class Elsewhere(Strict):
+    """Activations that others are compared to."""
+
+    model: Name
+    """Whose."""
+    place: Place
+    """Where, around the residual addition."""
+
+
+class Moment(Comparison):
+    """How a model's activations are distributed, as figure 2 shows them; or how differently from those of another place."""
+
+    kind: Literal["moment"]
+    """What is compared."""
+    model: Name
+    """Whose activations."""
+    epsilon: Epsilon | None
+    """Its ε; null: not private."""
+    place: Place
+    """Where: residual path, convolutional path, their sum, the sum after ScaleNorm."""
+    moment: Literal["mean", "std", "positive", "skewness", "asymmetry"]
+    """`positive`: the share above zero; `asymmetry`: the skewness without its sign. Those three are of the histogram, which
+    leaves out two thousandths."""
+    minus: Elsewhere | None = None
+    """The other place; null: the moment itself is what is claimed."""
+
+
+class Times(AgainstAnother):
+    """Seconds that one model's training took divided by those of another's, each on the machine that it ran on."""
+
+    kind: Literal["times"]
+    """What is compared."""
+
+
+class Reach(OfPair):
+    """When one model's test accuracy first reached the second's at the end, less when the second's own first did."""
+
+    kind: Literal["reach"]
+    """What is compared."""
+    unit: Literal["epoch", "epsilon"] = "epoch"
+    """What is counted until then: epochs, or the ε spent. Who never gets there is counted with the last."""
+
+
+class Parameters(Strict):
+    """How many parameters a model has, exactly: of its trained weights, where the scale has the paper's own network."""
+
+    kind: Literal["parameters"]
+    """What is compared."""
+    dataset: Name
+    """A data set that the paper's cells name: the classes count."""
+    model: Name
+    """Which model."""
+    count: Positive
+    """How many there are, says the sentence."""
+
+
+Compared = Annotated[
+    Difference | Interaction | BestOf | Level | Curvature | Moment | Times | Reach | Parameters, Field(discriminator="kind")
+]
+
+
+class Claim(Strict):
+    """A sentence of the paper that its artifacts decide."""
+
+    text: str
+    """The sentence, or what it says, shortly."""
+    section: str
+    """Where it stands."""
+    artifacts: list[Name] = []
+    """The tables and figures that decide it."""
+    reading: str | None = None
+    """What was decided here to make it measurable, where the sentence leaves that open."""
+    combined: Literal["all", "readings"] = "all"
+    """`all`: it holds if every comparison does, and not if one does not. `readings`: the comparisons are readings of one
+    statement; it holds if all of them agree that it does, and not if all agree that it does not."""
+    comparisons: Annotated[list[Compared], Field(min_length=1)]
+    """What decides it."""

@@ -1,5 +1,6 @@
 """What a target would take, as text: artifacts, cells, runs, and which of them are there."""
 
+import itertools
 from pathlib import Path
 
 from dpvision.errors import UserError
@@ -22,14 +23,20 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
         )
     studies = {study for run in runs for study in searched_keys(plan.runs[run]).values()}
     studies |= {study for name in chosen for study in plan.artifacts[name].get("studies", {})}
-    hessians = {a for name in chosen for a in plan.artifacts[name].get("analyses", {}).values() if a in plan.hessians}
+    analyses = [
+        analysis
+        for name in chosen
+        for key in ("analyses", "hessians")
+        for analysis in plan.artifacts[name].get(key, {}).values()
+    ]
+    hessians = {analysis for analysis in analyses if analysis in plan.hessians}
     parts = [
         _counted("training", "trainings", len(runs), len(made)),
         _counted("search", "searches", len(studies), sum(_there([plan.best_of(s)], root) for s in studies)),
         _counted("Hessian", "Hessians", len(hessians), sum(_there([plan.hessian_of(h)], root) for h in hessians)),
     ]
     lines = [f"scale {plan.scale}: {plan.title}", "", *_aligned(rows), "", ", ".join(part for part in parts if part)]
-    files = [group for name in chosen if (group := _shortened(plan.targets(name), root))]
+    files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
     if files:
         lines += ["", "made:", *(f"  {group}" for group in files)]
     return "\n".join(lines)
@@ -61,6 +68,11 @@ def _counted(one: str, many: str, count: int, made: int) -> str:
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _by_name(files: list[str]) -> list[list[str]]:
+    """Those that differ in their suffix alone, together."""
+    return [list(group) for _, group in itertools.groupby(files, lambda file: Path(file).with_suffix(""))]
 
 
 def _shortened(files: list[str], root: Path) -> str:

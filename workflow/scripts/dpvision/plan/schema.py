@@ -4,9 +4,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dpvision.plan.config import Config, Dataset, Name, Paper, Published, Scale
+from dpvision.plan.config import Claim, Config, Dataset, Name, Paper, Published, Scale
 
 FILES: dict[str, Any] = {
+    "claims": dict[Name, Claim],
     "config": Config,
     "datasets": dict[Name, Dataset],
     "paper": Paper,

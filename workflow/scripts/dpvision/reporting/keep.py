@@ -14,9 +14,10 @@ from pathlib import Path
 from dpvision.errors import UserError
 from dpvision.files import write_json, write_text
 from dpvision.plan import Plan, specs
-from dpvision.plan.build import FOLDERS
+from dpvision.plan.build import CLAIMS, FOLDERS
 from dpvision.plan.specs import Spec
 from dpvision.reporting.figures import write_figure
+from dpvision.reporting.so_far import write_so_far
 from dpvision.reporting.tables import write_table
 
 log = logging.getLogger(__name__)
@@ -39,16 +40,19 @@ def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
                 (folder / kind / name).mkdir(parents=True, exist_ok=True)
                 for file in files:
                     shutil.copyfile(source / file, folder / kind / name / file)
-    made = [name for name, spec in plan.artifacts.items() if _make(plan, name, _of_what_is_there(spec, folder), folder)]
-    if not made:
+    if not (folder / "runs").exists():
         raise UserError(f"there is no whole record of scale {plan.scale}, neither in {root / plan.results} nor in {folder}")
+    (folder / "figures").mkdir(exist_ok=True)
+    (folder / "tables").mkdir(exist_ok=True)
+    made = [name for name, spec in plan.artifacts.items() if _make(plan, name, _of_what_is_there(spec, folder), folder)]
     write_text(folder / "README.md", _page(plan, made, folder, root))
     return made
 
 
 def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
     """The artifact's spec with those cells, seeds and searches alone whose records lie in the folder."""
-
+    if spec["kind"] == CLAIMS:
+        return spec
     examined = {"hessian": "hessians", "spectrum": "hessians", "activations": "activations"}.get(spec["kind"])
 
     def there(run: str) -> bool:
@@ -67,11 +71,13 @@ def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
 
 
 def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:
+    here = dataclasses.replace(plan, results=str(folder), artifacts={name: spec})
+    if name == CLAIMS:  # what has no record is not run
+        write_so_far(here, Path())
+        return True
     if not spec["cells"] and not spec.get("studies"):
         return False
-    here = dataclasses.replace(plan, results=str(folder), artifacts={name: spec})
     where = FOLDERS[spec["kind"]]
-    (folder / where).mkdir(exist_ok=True)
     WRITERS[where](spec, plan.labels[name], here.inputs_of(name), folder / where / f"{name}.csv")
     write_json(folder / "plan" / f"{name}.json", spec)
     log.info("%s", folder / where / f"{name}.csv")
@@ -92,9 +98,11 @@ def _page(plan: Plan, made: list[str], folder: Path, root: Path) -> str:
         f"`python -m dpvision keep {os.path.relpath(folder, root)} --scale {plan.scale}`",
     ]
     for name in made:
-        where = FOLDERS[plan.artifacts[name]["kind"]]
+        where = FOLDERS.get(plan.artifacts[name]["kind"])
         lines += ["", f"## {name}", ""]
-        if where == "tables":
+        if name == CLAIMS:
+            lines.append(f"[Each sentence of the paper, with a verdict]({name}.md)\n\n![Effects](figures/{name}.png)")
+        elif where == "tables":
             lines.append((folder / where / f"{name}.md").read_text(encoding="utf-8").strip())
         else:
             lines.append(f"![{plan.labels[name]['title']}]({where}/{name}.png)")

@@ -1,0 +1,203 @@
+"""Claims: what they may say, and what they rest on at each scale."""
+
+import pytest
+
+CLAIMS = "claims/scalenorm.yaml"
+ONE = "- {kind: level, dataset: cifar10, model: scaleresnet9, epsilon: 7.42, than: 71.2, claimed: {above: -2, below: 2}}"
+AT = "comparable_to_baseline.comparisons[0]"
+
+
+def said(**changes: str) -> str:
+    """The comparison above with other words."""
+    words = {"kind": "level", "dataset": "cifar10", "model": "scaleresnet9", "epsilon": "7.42", "than": "71.2"}
+    words |= {"claimed": "{above: -2, below: 2}"} | changes
+    return "- {" + ", ".join(f"{key}: {value}" for key, value in words.items() if value) + "}"
+
+
+PAIR = {"kind": "difference", "model": "", "epsilon": "", "than": "", "epsilons": "[7.42]"}
+BASELINE = "{dataset: cifar10, models: [resnet9, resnet50], epsilon: 7.42}"
+MOMENT = {"kind": "moment", "than": "", "moment": "mean"}
+
+SPOILT = [
+    (said(kind="levle"), f'{AT}.kind = "levle": must be "difference" or "interaction" or "best_of" or "level" or '),
+    (said(model="scalresnet9"), f'{AT}.model = "scalresnet9": there is no model "scalresnet9". Did you mean "scaleresnet9"?'),
+    (
+        said(dataset="cifar100"),
+        f'{AT}.dataset = "cifar100": there is no data set among the cells "cifar100". Did you mean "cifar10"?',
+    ),
+    (said(epsilon="7.4"), f"{AT}.epsilon = 7.4: no cell of cifar10 with scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
+    (said(epsilon="null"), f"{AT}.epsilon = null: no cell of cifar10 with scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
+    (said(tahn="3"), f'{AT}.tahn = 3: unknown key. Did you mean "than"?'),
+    (said(claimed="{}"), f"{AT}.claimed: must say above, below or both"),
+    (said(claimed="{about: [1, 2]}"), f"{AT}.claimed: must say above, below or both"),
+    (said(claimed="{above: 2, below: 1}"), f"{AT}.claimed: nothing lies above 2 and below 1"),
+    (said(claimed="{above: 0, about: [2, 1]}"), f"{AT}.claimed: nothing lies above 2 and below 1"),
+    (said(**PAIR, models="[resnet9]"), f'{AT}.models = ["resnet9"]: must be a list of 2 values'),
+    (said(**PAIR, models="[resnet9, resnet9]"), f'{AT}.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once'),
+    (
+        said(**PAIR, models="[resnet9, resnet8]"),
+        f'{AT}.models[1] = "resnet8": there is no model "resnet8". Did you mean "resnet9"?',
+    ),
+    (
+        said(**PAIR, models="[scaleresnet9, resnet9]", other_epsilon="3.5"),
+        f"{AT}.other_epsilon = 3.5: no cell of cifar10 with resnet9 has this ε; allowed: 2.89, 7.42, 9.88",
+    ),
+    (
+        said(
+            **PAIR | {"kind": "interaction"},
+            models="[scaleresnet9, resnet9]",
+            minus=BASELINE,
+        ),
+        f'{AT}.minus.models[1] = "resnet50": there is no model "resnet50". Did you mean "resnet9"?',
+    ),
+    (
+        said(**PAIR | {"kind": "curvature"}, models="[scaleresnet9, resnet9]", quantity="trce"),
+        f'{AT}.quantity = "trce": must be "trace" or "trace_full" or ',
+    ),
+    (
+        said(**MOMENT | {"model": "resnet9"}, place="V_A^S"),
+        f'{AT}.place = "V_A^S": resnet9 has no ScaleNorm to look behind; allowed: V_R, V_F, V_A',
+    ),
+    (
+        said(**MOMENT, place="V_A", minus="{model: resnet9, place: V_A^S}"),
+        f'{AT}.minus.place = "V_A^S": resnet9 has no ScaleNorm to look behind; allowed: V_R, V_F, V_A',
+    ),
+]
+
+
+@pytest.mark.parametrize(("new", "says"), SPOILT, ids=[says[:60] for _, says in SPOILT])
+def test_a_claim_that_cannot_be_decided_is_refused(configuration, new, says):
+    complaints = configuration.change(CLAIMS, ONE, new).complaints()
+    assert len(complaints) == 1
+    assert complaints[0].startswith(f"config/{CLAIMS}: {says}")
+
+
+def test_a_claim_by_an_artifact_that_there_is_not_is_refused(configuration):
+    (complaint,) = configuration.change(CLAIMS, "artifacts: [table1]", "artifacts: [table11]").complaints()
+    says = 'better_on_all_tasks.artifacts[0] = "table11": there is no artifact "table11". Did you mean "table1"?'
+    assert complaint.startswith(f"config/{CLAIMS}: {says}")
+
+
+def test_of_two_groups_with_the_same_cell_the_first_is_meant(configuration):
+    before = configuration.plan().artifacts["claims"]["claims"]
+    again = "  again: {dataset: cifar10, models: [resnet9], recipe: resnet9, epsilons: [7.42], delta: 1.0e-6}"
+    configuration.change("papers/scalenorm.yaml", "\nhessian:", f"\n{again}\nhessian:")
+    assert configuration.plan().artifacts["claims"]["claims"] == before
+
+
+def test_no_artifact_may_be_called_claims(configuration):
+    configuration.change("papers/scalenorm.yaml", "  table4:", "  claims:")
+    assert "artifacts.claims: this is the name of the page of all claims" in configuration.complaints()[0]
+
+
+def page(configuration, **settings) -> dict:
+    return configuration.plan(**settings).artifacts["claims"]
+
+
+def comparisons(of: dict, name: str) -> list[dict]:
+    return next(claim["comparisons"] for claim in of["claims"] if claim["name"] == name)
+
+
+def test_there_is_a_comparison_for_each_epsilon_with_every_seed_of_both_models(configuration):
+    planned = configuration.plan()
+    found = comparisons(planned.artifacts["claims"], "better_on_all_tasks")
+    assert [one["sides"][0]["epsilon"] for one in found] == [2.89, 7.42, 9.88]
+    assert [one["printed"] for one in found] == [[65.6, 65.0], [71.8, 71.4], [73.0, 72.4]]
+    for one in found:
+        assert [side["model"] for side in one["sides"]] == ["scaleresnet9", "resnet9"]
+        assert all(set(side["runs"]) == {"34", "50", "113"} for side in one["sides"])
+        assert {run for side in one["sides"] for run in side["runs"].values()} <= set(planned.runs_of("table1"))
+
+
+def test_the_best_in_print_stand_before_the_medians(configuration):
+    (one,) = comparisons(page(configuration), "best_further_apart")
+    assert one["printed"] == [72.4, 71.5, 71.8, 71.4]
+
+
+def test_nothing_is_trained_for_a_claim_alone(configuration):
+    planned = configuration.plan()
+    of_others = {run for name in planned.artifacts if name != "claims" for run in planned.runs_of(name)}
+    assert set(planned.runs_of("claims")) == of_others == set(planned.runs)
+
+
+def test_activations_are_looked_at_with_every_seed(configuration):
+    planned = configuration.plan()
+    assert len(planned.activations) == 6
+    assert len(planned.inputs_of("figure2")["histograms"]) == 2
+    assert len(planned.inputs_of("claims")["histograms"]) == 6
+
+
+def test_another_scale_compares_what_it_has_in_the_data_sets_place(configuration):
+    for one in comparisons(page(configuration, scale="demo"), "better_on_all_tasks"):
+        assert {side["dataset"] for side in one["sides"]} == {"digits"}
+        assert all(len(side["runs"]) == 3 for side in one["sides"])
+
+
+@pytest.mark.parametrize("name", ["comparable_to_baseline", "parameters_resnet9"])
+def test_numbers_in_print_are_not_held_against_other_data_or_another_network(configuration, name):
+    for scale, there in (("paper", True), ("simulate", True), ("demo", False)):
+        (one,) = comparisons(page(configuration, scale=scale), name)
+        assert bool(one["sides"][0]["runs"]) == there
+
+
+def test_parameters_are_counted_in_one_run_s_weights(configuration):
+    files = configuration.plan().inputs_of("claims")["records"]
+    assert sum(file.endswith("/weights.safetensors") for file in files) == 1
+
+
+@pytest.mark.parametrize(
+    ("left_out", "without"),
+    [
+        ("{hessian: null, spectrum: null}", {"lower_trace", "lower_condition_number", "fewer_negative_eigenvalues"}),
+        ("{figure2: null}", {"lopsided_without", "normal_behind_scale_norm", "more_symmetric"}),
+        ("{table1: null, table4: null, hessian: null, spectrum: null, figure2: null, figure3: null}", {"better_on_all_tasks"}),
+    ],
+)
+def test_what_a_scale_leaves_out_is_not_asked_for(configuration, left_out, without):
+    configuration.change("scales/demo.yaml", "  scalenorm:\n", f"  scalenorm:\n    artifacts: {left_out}\n")
+    planned = configuration.plan(scale="demo")
+    for name in without:
+        sides = [side for one in comparisons(planned.artifacts["claims"], name) for side in one["sides"]]
+        assert [side["runs"] for side in sides] == [{}] * len(sides)
+    if "hessian" in left_out:
+        assert planned.hessians == {} and planned.inputs_of("claims")["hessians"] == []
+
+
+def test_who_trains_at_another_epsilon_need_not_touch_the_claims(configuration):
+    configuration.change("papers/scalenorm.yaml", "epsilons: [2.89,", "epsilons: [3.0,")
+    found = comparisons(page(configuration), "better_on_all_tasks")
+    assert [len(one["sides"][0]["runs"]) for one in found] == [0, 3, 3]
+
+
+def test_an_epsilon_that_a_scale_does_not_train_at_is_left_out(configuration):
+    configuration.change("scales/demo.yaml", "dataset: digits, delta", "dataset: digits, epsilons: [7.42], delta")
+    found = comparisons(page(configuration, scale="demo"), "better_on_all_tasks")
+    assert [len(one["sides"][0]["runs"]) for one in found] == [0, 3, 0]
+    assert found[0]["sides"][0]["dataset"] == "cifar10"
+
+
+def test_the_page_is_a_target_of_its_own_of_everything_and_of_the_only_paper_that_it_is_about(configuration):
+    planned = configuration.plan()
+    for target in ("claims", "all", "scalenorm"):
+        assert {"results/claims.csv", "results/claims.md", "results/figures/claims.svg"} <= set(planned.targets(target))
+        assert "results/hessians" in " ".join(planned.everything(target))
+    assert not set(planned.targets("claims")) & set(planned.targets("table1"))
+
+
+def test_a_page_about_several_papers_is_no_target_of_one_of_them(configuration):
+    root = configuration.root / "config"
+    paper = (root / "papers/scalenorm.yaml").read_text()
+    for name in ("table1", "table4", "hessian", "groups", "figure2", "figure3", "spectrum"):
+        paper = paper.replace(f"\n  {name}:\n    kind", f"\n  other_{name}:\n    kind")
+    (root / "papers/other.yaml").write_text(paper)
+    claim = "better:\n  text: It is.\n  section: '1'\n  comparisons:\n    " + ONE
+    (root / "claims/other.yaml").write_text(claim + "\n")
+    planned = configuration.plan(papers=["scalenorm", "other"])
+    assert {claim["paper"] for claim in planned.artifacts["claims"]["claims"]} == {"scalenorm", "other"}
+    for target, there in (("scalenorm", False), ("other", False), ("all", True), ("claims", True)):
+        assert ("results/claims.md" in planned.targets(target)) == there
+
+
+def test_a_paper_without_claims_makes_no_page(configuration):
+    (configuration.root / "config/claims/scalenorm.yaml").unlink()
+    assert "claims" not in configuration.plan().artifacts

@@ -1,0 +1,315 @@
+"""Each kind of comparison, from records of a few lines; what is missing is not run, and never an error."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpvision.files import write_text
+from dpvision.reporting import claims
+from dpvision.reporting.claims import KINDS, Records, compared, write_claims
+
+LABELS = {"paper": "A paper", "scale": "what it is for"} | {f"paper.{m}": m.upper() for m in ("a", "b", "c", "d")}
+SEEDS = ("1", "2", "3")
+ABOVE = {"above": 0, "below": None, "about": None}
+
+
+def side(model: str, seeds: tuple[str, ...] = SEEDS, epsilon: float | None = 7.42, **more: Any) -> dict[str, Any]:
+    return {"dataset": "digits", "model": model, "epsilon": epsilon, "runs": {s: f"{model}{s}" for s in seeds}} | more
+
+
+def comparison(kind: str, *sides: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "sides": list(sides), "claimed": ABOVE, "published": None, "printed": None, "metric": "top1"} | more
+
+
+def claim(*comparisons: dict[str, Any], name: str = "better", **more: Any) -> dict[str, Any]:
+    about = {"paper": "paper", "name": name, "text": "A is better.", "section": "3", "artifacts": [], "reading": None}
+    return about | {"combined": "all", "comparisons": list(comparisons)} | more
+
+
+def page(*stated: dict[str, Any], scale: str = "paper", **more: Any) -> dict[str, Any]:
+    analyses = {what: {f"{m}{s}": f"{m}{s}-x" for m in "ab" for s in SEEDS} for what in ("hessians", "activations")}
+    return {"scale": scale, "claims": list(stated), "cells": []} | analyses | more
+
+
+class Made:
+    """Records in a folder, and the files that they are."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.files = folder, []
+
+    def add(self, run: str, name: str, text: str) -> None:
+        write_text(self.folder / run / name, text)
+        self.files.append(str(self.folder / run / name))
+
+    def accuracies(self, model: str, *percent: float, top5: float = 100, **more: Any) -> None:
+        for seed, value in zip(SEEDS, percent, strict=False):
+            test = {"test": {"top1": value / 100, "top5": top5 / 100}}
+            self.add(f"{model}{seed}", "metrics.json", json.dumps({"last_step": test, **more}))
+
+    def outcome(self, of: dict[str, Any]) -> claims.Outcome:
+        return compared(of, page(claim(of)), Records({"records": self.files}))
+
+
+@pytest.fixture
+def made(tmp_path) -> Made:
+    return Made(tmp_path / "runs")
+
+
+def approx(values: dict[str, float]) -> Any:
+    return pytest.approx(values)
+
+
+def test_a_difference_is_within_a_seed_in_points_with_that_of_medians_beside_it(made):
+    made.accuracies("a", 72, 74, 79)
+    made.accuracies("b", 71, 72, 73)
+    found = made.outcome(comparison("difference", side("a"), side("b"), printed=[71.8, 71.4]))
+    assert found.values == approx({"1": 1, "2": 2, "3": 6})
+    assert (found.found.effect, found.of_medians, found.published) == pytest.approx((3, 2, 0.4))
+    assert found.verdict == "undecided"
+
+
+def test_a_difference_in_another_metric(made):
+    made.accuracies("a", 10, 10, top5=40)
+    made.accuracies("b", 10, 10, top5=30)
+    assert made.outcome(comparison("difference", side("a"), side("b"), metric="top5")).values == approx({"1": 10, "2": 10})
+
+
+def test_of_a_recipe_that_averages_it_is_the_averaged_weights_accuracy(made):
+    made.accuracies("a", 70, 70, averaged={"test": {"top1": 0.75, "top5": 1}})
+    made.accuracies("b", 70, 70)
+    assert made.outcome(comparison("difference", side("a"), side("b"))).values == approx({"1": 5, "2": 5})
+
+
+def test_an_interaction_is_a_difference_less_another(made):
+    for model, values in {"a": (72, 73), "b": (70, 70), "c": (90, 91), "d": (89, 90)}.items():
+        made.accuracies(model, *values)
+    sides = [side("a"), side("b"), side("c", epsilon=None), side("d", epsilon=None)]
+    found = made.outcome(comparison("interaction", *sides, printed=[71.8, 71.4, 89.8, 89.3]))
+    assert found.values == approx({"1": 1, "2": 2})
+    assert found.published == pytest.approx(-0.1)
+
+
+def test_a_level_is_the_accuracy_less_a_number_in_print(made):
+    made.accuracies("a", 82, 83, 84)
+    found = made.outcome(comparison("level", side("a"), than=81.4, printed=[82.5]))
+    assert found.values == approx({"1": 0.6, "2": 1.6, "3": 2.6})
+    assert found.published == pytest.approx(1.1)
+
+
+def test_a_best_of_three_is_one_observation(made):
+    made.accuracies("a", 70, 71, 75)
+    made.accuracies("b", 70, 71, 72)
+    found = made.outcome(comparison("best_of", side("a"), side("b"), seeds=3, printed=[72.4, 71.5, 71.8, 71.4]))
+    assert found.values == approx({"1 2 3": 3})
+    assert (found.verdict, found.published) == ("undecided", pytest.approx(0.5))
+
+
+def test_a_best_of_three_takes_seeds_by_threes_and_leaves_the_rest(made):
+    seeds = tuple(map(str, range(7)))
+    for i in seeds:
+        for model in "ab":
+            gain = 2 if model == "a" and i in "25" else 0
+            text = json.dumps({"last_step": {"test": {"top1": (70 + int(i) % 3 + gain) / 100}}})
+            made.add(f"{model}{i}", "metrics.json", text)
+    found = made.outcome(comparison("best_of", side("a", seeds), side("b", seeds), seeds=3))
+    assert found.values == approx({"0 1 2": 2, "3 4 5": 2})
+
+
+def test_curvature_is_a_ratio(made):
+    for run, value in {"a1": 2.0, "a2": 8.0, "b1": 4.0, "b2": 4.0, "a3": -1.0, "b3": 4.0}.items():
+        made.add(f"{run}-x", "hessian.json", json.dumps({"trace": value}))
+    found = made.outcome(comparison("curvature", side("a"), side("b"), quantity="trace", printed=[6637.3, 9045.7]))
+    assert found.values == approx({"1": 0.5, "2": 2})  # the third has no ratio
+    assert (found.found.effect, found.published) == pytest.approx((1, 0.7337), rel=1e-3)
+
+
+def test_curvature_that_has_no_finite_value_is_left_out(made):
+    for run in ("a1", "b1"):
+        made.add(f"{run}-x", "hessian.json", json.dumps({"trace": None}))
+    assert made.outcome(comparison("curvature", side("a"), side("b"), quantity="trace")).verdict == "not run"
+
+
+def histogram(*shares: float, mean: float = 0.7, place: str = "V_A") -> str:
+    """Bars of width one from -1 on."""
+    rows = [f"{place},{left - 1},{left},{share},{mean},0.76" for left, share in enumerate(shares)]
+    return "\n".join(["place,left,right,density,mean,std", *rows, "V_R,0,1,1,9,9"])
+
+
+@pytest.mark.parametrize(
+    ("moment", "value"), [("mean", 0.7), ("std", 0.76), ("positive", 0.75), ("skewness", 0.6873), ("asymmetry", 0.6873)]
+)
+def test_moments_of_activations(made, moment, value):
+    """Middles at -0.5, 0.5, 1.5, 2.5 with shares 1/4, 1/2, 0, 1/4: mean 0.75, variance 1.1875, third moment 0.84375."""
+    made.add("a1-x", "histograms.csv", histogram(0.25, 0.5, 0, 0.25))
+    found = made.outcome(comparison("moment", side("a"), places=["V_A"], moment=moment))
+    expected = 0.84375 / 1.1875**1.5 if moment in ("skewness", "asymmetry") else value
+    assert found.values == approx({"1": expected})
+
+
+def test_asymmetry_has_no_sign_and_is_compared_between_places(made):
+    made.add("a1-x", "histograms.csv", histogram(0.5, 0.5, place="V_A^S"))
+    made.add("b1-x", "histograms.csv", histogram(0.25, 0, 0.75))
+    found = made.outcome(comparison("moment", side("a"), side("b"), places=["V_A^S", "V_A"], moment="asymmetry"))
+    assert found.values == approx({"1": -2 / 3**0.5})  # a coin that falls on one side three times of four
+
+
+def test_times_are_of_all_sessions(made):
+    for run, sessions in {"a1": [60, 40], "b1": [10]}.items():
+        made.add(run, "provenance.json", json.dumps({"seconds": 1, "sessions": [{"seconds": s} for s in sessions]}))
+    assert made.outcome(comparison("times", side("a"), side("b"))).values == approx({"1": 10})
+
+
+@pytest.mark.parametrize(("unit", "value"), [("epoch", -2), ("epsilon", -2.5)])
+def test_an_accuracy_is_reached_when_it_is_first_there(made, unit, value):
+    for run, accuracies in {"a1": (0.3, 0.6, 0.4, 0.7), "b1": (0.2, 0.3, 0.4, 0.5)}.items():
+        rows = [f"{epoch},{1.25 * epoch},{top1}" for epoch, top1 in enumerate(accuracies, 1)]
+        made.add(run, "history.csv", "\n".join(["epoch,epsilon,test_top1", *rows]))
+    assert made.outcome(comparison("reach", side("a"), side("b"), unit=unit)).values == approx({"1": value})
+
+
+def test_who_never_reaches_it_is_counted_with_the_last_epoch(made):
+    for run, accuracies in {"a1": (0.1, 0.2, 0.3), "b1": (0.6, 0.5, 0.5)}.items():
+        rows = [f"{epoch},{top1}" for epoch, top1 in enumerate(accuracies, 1)]
+        made.add(run, "history.csv", "\n".join(["epoch,test_top1", *rows]))
+    assert made.outcome(comparison("reach", side("a"), side("b"), unit="epoch")).values == approx({"1": 2})
+
+
+def weights(shapes: dict[str, list[int]]) -> bytes:
+    head = json.dumps(
+        {name: {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]} for name, shape in shapes.items()}
+    ).encode()
+    return len(head).to_bytes(8, "little") + head
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(26, "supported"), (25, "contradicted"), (30, "contradicted")])
+def test_parameters_are_those_of_the_weights_and_not_the_statistics_of_batch_normalisation(made, count, verdict):
+    made.add("a1", "weights.safetensors", "")
+    shapes = {"conv.weight": [2, 3, 2, 2], "norm.bias": [2], "norm.running_mean": [2], "norm.num_batches_tracked": []}
+    Path(made.files[-1]).write_bytes(weights(shapes))
+    found = made.outcome({"kind": "parameters", "sides": [side("a", ("1",))], "count": count})
+    assert (found.verdict, found.found.effect, found.published) == (verdict, 26, count)
+
+
+def test_parameters_are_counted_as_torch_counts_them(made, narrow, tmp_path):
+    from safetensors.torch import save_file
+
+    from dpvision.models.count import parameter_count
+
+    network = narrow(norm="batch")
+    made.add("a1", "weights.safetensors", "")
+    save_file(network.state_dict(), made.files[-1])
+    assert Records({"records": made.files}).parameters("a1") == parameter_count(network)
+
+
+def test_every_kind_is_tried_here():
+    text = Path(__file__).read_text()
+    assert [kind for kind in KINDS if f'comparison("{kind}"' not in text] == []
+
+
+# --- what is missing ---
+
+
+def test_seeds_that_one_side_lacks_are_left_out(made):
+    made.accuracies("a", 72, 74, 79)
+    made.accuracies("b", 71, 72)
+    found = made.outcome(comparison("difference", side("a"), side("b")))
+    assert found.values == approx({"1": 1, "2": 2})
+    assert found.of_medians == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("sides", [(side("a"), side("b")), (side("a"), side("b", ()))], ids=["not made", "left out"])
+def test_without_a_pair_a_comparison_is_not_run(made, sides):
+    made.accuracies("a", 72, 74, 79)
+    assert made.outcome(comparison("difference", *sides)).verdict == "not run"
+
+
+def test_every_kind_is_not_run_without_records(made):
+    more = {"quantity": "trace", "places": ["V_A", "V_A"], "moment": "mean", "unit": "epoch", "than": 1, "seeds": 3}
+    for kind in KINDS:
+        assert made.outcome(comparison(kind, side("a"), side("b"), **more)).verdict == "not run"
+    assert made.outcome({"kind": "parameters", "sides": [side("a")], "count": 3}).verdict == "not run"
+
+
+# --- what is written ---
+
+
+@pytest.fixture
+def written(made, tmp_path):
+    """Writes the page and gives back the rows of its CSV and its text."""
+    made.accuracies("a", 72.0, 72.1, 72.2)
+    made.accuracies("b", 71.0, 71.0, 71.2)
+
+    def write(*stated: dict[str, Any], **more: Any) -> tuple[list[dict[str, str]], str]:
+        table, figure = tmp_path / "out/claims.csv", tmp_path / "out/figures/claims.csv"
+        write_claims(page(*stated, **more), LABELS, {"records": made.files}, table, figure)
+        return list(csv.DictReader(table.open())), table.with_suffix(".md").read_text()
+
+    return write
+
+
+BETTER = comparison("difference", side("a"), side("b"), printed=[71.8, 71.4])
+WORSE = comparison("difference", side("b"), side("a"))
+LEFT_OUT = comparison("difference", side("a", ()), side("b", ()))
+
+
+def test_a_claim_has_a_row_and_each_of_its_comparisons_one(written):
+    rows, _ = written(claim(BETTER), claim(BETTER, LEFT_OUT, name="everywhere"), claim(BETTER, WORSE, name="both"))
+    assert [(row["row"], row["claim"], row["verdict"]) for row in rows] == [
+        ("claim", "better", "supported"),
+        ("comparison", "better", "supported"),
+        ("claim", "everywhere", "undecided"),
+        ("comparison", "everywhere", "supported"),
+        ("comparison", "everywhere", "not run"),
+        ("claim", "both", "contradicted"),
+        ("comparison", "both", "supported"),
+        ("comparison", "both", "contradicted"),
+    ]
+    assert [float(rows[0][number]) for number in ("n", "effect", "published")] == pytest.approx([3, 1.0333, 0.4], rel=1e-3)
+    assert rows[0]["by_seed"] == "1: 1; 2: 1.1; 3: 1"
+    assert float(rows[0]["low"]) == pytest.approx(1.0333 - 4.3027 * 0.057735 / math.sqrt(3), rel=1e-3)
+
+
+def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(written):
+    _, text = written(claim(BETTER, reading="As we read it.", artifacts=["table1"]))
+    assert "1 supported." in text
+    assert "| [A is better.](#better) | 3 | ✔ supported | 3 | +1.03 points [+0.89, +1.18] | +0.40 | digits, ε = 7.42 |" in text
+    numbers = "3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
+    assert f"| top1, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
+    assert "*How it is measured:* As we read it." in text and "Decided by table1." in text
+    assert "Student's t" in text
+
+
+def test_a_page_of_another_scale_than_the_papers_says_so(written):
+    assert "Scale demo, not the paper's: what it is for." in written(claim(BETTER), scale="demo")[1]
+    assert "not the paper's" not in written(claim(BETTER))[1]
+
+
+def test_a_page_of_simulations_says_that_nothing_was_private(written):
+    rows, text = written(claim(BETTER), scale="simulate", cells=[side("a", simulated=8)])
+    assert "Simulated, not private: batch and noise divided by 8, steps kept." in text
+    assert {row["simulated"] for row in rows} == {"True"}
+
+
+def test_every_table_of_the_page_has_as_many_cells_in_every_row(written):
+    _, text = written(claim(BETTER), claim(BETTER, LEFT_OUT, name="everywhere"))
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 3
+    assert all(len({line.count(" | ") for line in table if " --- " not in line}) == 1 for table in tables)
+
+
+def test_the_figure_shows_what_its_csv_holds_and_is_the_same_every_time(written, tmp_path):
+    folder = tmp_path / "out/figures"
+    first, again = (
+        {path.name: path.read_bytes() for path in folder.iterdir()} for _ in range(2) if written(claim(BETTER, LEFT_OUT))
+    )
+    assert set(first) == {"claims.svg", "claims.pdf", "claims.png", "claims.csv"}
+    assert first == again
+    rows = list(csv.DictReader((folder / "claims.csv").open()))
+    assert [(row["verdict"], row["n"], row["published"][:3]) for row in rows] == [
+        ("supported", "3", "0.3"),
+        ("not run", "0", ""),
+    ]

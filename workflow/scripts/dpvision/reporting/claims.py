@@ -1,0 +1,449 @@
+"""Claims: a verdict on each sentence of a paper from the records that there are, as CSV, a page and a figure."""
+
+import csv
+import json
+import math
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dpvision.files import read_json, write_csv, write_text
+from dpvision.plan.specs import Spec
+from dpvision.reporting.forest import write_forest
+from dpvision.reporting.verdicts import CONTRADICTED, NOT_RUN, RULES, SUPPORTED, VERDICTS, Estimate, combined, estimate, verdict
+from dpvision.reporting.words import simulation
+
+MARKS = dict(zip(VERDICTS, ("✔", "✘", "?", "–"), strict=True))
+NUMBERS = ["comparison", "kind", "dataset", "epsilon", "n", "effect", "low", "high", "unit", "of_medians", "published"]
+NUMBERS += ["above", "below", "about", "by_seed"]
+INTRODUCTION = """\
+What the paper says, and whether the runs that there are bear it out. An effect is the first-named model's, in the unit that
+stands with it (points: percentage points of accuracy); *in print*: the same effect by the paper's own numbers."""
+
+
+class Records:
+    """The files of runs and analyses that there are, by what they are and by folder."""
+
+    def __init__(self, inputs: dict[str, list[str]]) -> None:
+        self.files = {(Path(file).name, Path(file).parent.name): Path(file) for files in inputs.values() for file in files}
+        self.read: dict[Path, Any] = {}
+
+    def json(self, name: str, folder: str) -> Any:
+        return self._cached(name, folder, read_json)
+
+    def rows(self, name: str, folder: str) -> list[dict[str, str]] | None:
+        return self._cached(name, folder, _csv_rows)
+
+    def parameters(self, folder: str) -> int | None:
+        return self._cached("weights.safetensors", folder, _parameter_count)
+
+    def _cached(self, name: str, folder: str, read: Callable[[Path], Any]) -> Any:
+        file = self.files.get((name, folder))
+        if file is None:
+            return None
+        if file not in self.read:
+            self.read[file] = read(file)
+        return self.read[file]
+
+
+def _csv_rows(file: Path) -> list[dict[str, str]]:
+    with open(file, encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def _parameter_count(file: Path) -> int:
+    """Of a trained network's weights, without the statistics that batch normalisation keeps. The file's head is JSON."""
+    with open(file, "rb") as weights:
+        head = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
+    kept = ("running_mean", "running_var", "num_batches_tracked", "__metadata__")
+    return sum(math.prod(entry["shape"]) for name, entry in head.items() if not name.endswith(kept))
+
+
+# --- what a run's record says: a number, or none where there is no such record or no finite number in it ---
+
+Measure = Callable[[Records, Spec, Spec, int, str], float | None]  # of a comparison's side, with a seed
+
+
+def accuracy(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
+    """At the last step; of the averaged weights, where the recipe averages."""
+    metrics = records.json("metrics.json", comparison["sides"][side]["runs"][seed])
+    if metrics is None:
+        return None
+    return 100 * metrics.get("averaged", metrics["last_step"])["test"][comparison["metric"]]
+
+
+def curvature(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
+    run = comparison["sides"][side]["runs"][seed]
+    found = records.json("hessian.json", page["hessians"][run])
+    value = found and found[comparison["quantity"]]
+    return value if value is not None and value > 0 else None  # a ratio of others says nothing
+
+
+def seconds(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
+    """Of all sessions of a training that was interrupted."""
+    made = records.json("provenance.json", comparison["sides"][side]["runs"][seed])
+    return made and sum(session["seconds"] for session in made["sessions"])
+
+
+def reached(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
+    """When this side first had the accuracy that the second one ends with."""
+    own, second = (records.rows("history.csv", comparison["sides"][i]["runs"][seed]) for i in (side, 1))
+    if own is None or second is None:
+        return None
+    goal = float(second[-1]["test_top1"])
+    there = next((row for row in own if float(row["test_top1"]) >= goal), own[-1])
+    return float(there[comparison["unit"]])
+
+
+def moment(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
+    run = comparison["sides"][side]["runs"][seed]
+    rows = records.rows("histograms.csv", page["activations"][run])
+    if rows is None:
+        return None
+    bars = [
+        {key: float(row[key]) for key in row if key != "place"} for row in rows if row["place"] == comparison["places"][side]
+    ]
+    return _MOMENTS[comparison["moment"]](bars)
+
+
+def _skewness(bars: list[dict[str, float]]) -> float:
+    """As if all of a bar lay in its middle."""
+    shares = [bar["density"] * (bar["right"] - bar["left"]) for bar in bars]
+    middles = [(bar["left"] + bar["right"]) / 2 for bar in bars]
+    mean = sum(p * x for p, x in zip(shares, middles, strict=True)) / sum(shares)
+    second, third = (sum(p * (x - mean) ** k for p, x in zip(shares, middles, strict=True)) / sum(shares) for k in (2, 3))
+    return third / second**1.5
+
+
+def _positive(bars: list[dict[str, float]]) -> float:
+    """The share above zero, of the bar that zero lies in as well."""
+    everything = sum(bar["density"] * (bar["right"] - bar["left"]) for bar in bars)
+    return sum(bar["density"] * max(0.0, bar["right"] - max(0.0, bar["left"])) for bar in bars) / everything
+
+
+_MOMENTS: dict[str, Callable[[list[dict[str, float]]], float]] = {
+    "mean": lambda bars: bars[0]["mean"],
+    "std": lambda bars: bars[0]["std"],
+    "positive": _positive,
+    "skewness": _skewness,
+    "asymmetry": lambda bars: abs(_skewness(bars)),
+}
+
+
+def _less(comparison: Spec, first: float, *others: float) -> float:
+    return first - sum(others)
+
+
+def _ratio(comparison: Spec, first: float, second: float) -> float:
+    return first / second
+
+
+class Kind(NamedTuple):
+    """What is read of each side, and what is made of the sides: of a seed's, of their medians, of the numbers in print."""
+
+    measure: Measure
+    effect: Callable[..., float]
+    unit: str
+
+
+KINDS: dict[str, Kind] = {
+    "difference": Kind(accuracy, _less, "points"),
+    "interaction": Kind(accuracy, lambda comparison, a, b, c, d: (a - b) - (c - d), "points"),
+    "best_of": Kind(accuracy, _less, "points"),
+    "level": Kind(accuracy, lambda comparison, value: value - comparison["than"], "points"),
+    "curvature": Kind(curvature, _ratio, "ratio"),
+    "moment": Kind(moment, _less, "activation"),
+    "times": Kind(seconds, _ratio, "ratio"),
+    "reach": Kind(reached, _less, "epochs"),
+}
+
+
+class Outcome(NamedTuple):
+    """What came of a comparison."""
+
+    comparison: Spec
+    values: dict[str, float]
+    """The effect by seed, or by the seeds of a group."""
+    found: Estimate | None
+    of_medians: float | None
+    """The paper's statistic."""
+    published: float | None
+    verdict: str
+
+    @property
+    def unit(self) -> str:
+        if self.comparison["kind"] == "parameters":
+            return "parameters"
+        return "ε" if self.comparison.get("unit") == "epsilon" else KINDS[self.comparison["kind"]].unit
+
+
+def compared(comparison: Spec, page: Spec, records: Records) -> Outcome:
+    if comparison["kind"] == "parameters":
+        return _counted(comparison, records)
+    kind, sides = KINDS[comparison["kind"]], comparison["sides"]
+    seeds = [seed for seed in sides[0]["runs"] if all(seed in side["runs"] for side in sides)]
+    measured = {seed: [kind.measure(records, page, comparison, i, seed) for i in range(len(sides))] for seed in seeds}
+    whole = {seed: [value for value in values if value is not None] for seed, values in measured.items() if None not in values}
+    if comparison["kind"] == "best_of":
+        values, of_medians = _best_of(comparison, whole), None
+    else:
+        values = {seed: kind.effect(comparison, *of_sides) for seed, of_sides in whole.items()}
+        medians = [statistics.median(column) for column in zip(*whole.values(), strict=True)]
+        of_medians = kind.effect(comparison, *medians) if medians else None
+    found = estimate(list(values.values()), logarithmic=kind.unit == "ratio")
+    return Outcome(comparison, values, found, of_medians, _published(comparison), verdict(found, comparison["claimed"]))
+
+
+def _best_of(comparison: Spec, whole: dict[str, list[float]]) -> dict[str, float]:
+    """By group of seeds, in their order; those that are left over are in none."""
+    size, seeds = comparison["seeds"], list(whole)
+    groups = [seeds[start : start + size] for start in range(0, len(seeds) - size + 1, size)]
+    values = {}
+    for group in groups:
+        first, second = zip(*(whole[seed] for seed in group), strict=True)
+        apart = max(first) - max(second) - (statistics.median(first) - statistics.median(second))
+        values[" ".join(group)] = apart
+    return values
+
+
+def _published(comparison: Spec) -> float | None:
+    """The effect in print: as it stands there, or of the sides' numbers."""
+    printed = comparison["printed"]
+    if comparison["published"] is not None or printed is None:
+        return comparison["published"]
+    if comparison["kind"] == "best_of":
+        first, second, *medians = printed
+        return first - second - (medians[0] - medians[1])
+    return KINDS[comparison["kind"]].effect(comparison, *printed)
+
+
+def _counted(comparison: Spec, records: Records) -> Outcome:
+    counts = {seed: records.parameters(run) for seed, run in comparison["sides"][0]["runs"].items()}
+    values = {seed: float(count) for seed, count in counts.items() if count is not None}
+    said = comparison["count"]
+    if not values:
+        return Outcome(comparison, {}, None, None, said, NOT_RUN)
+    count = next(iter(values.values()))
+    return Outcome(comparison, values, Estimate(count, None, None), None, said, SUPPORTED if count == said else CONTRADICTED)
+
+
+# --- results/claims.csv, results/claims.md, results/figures/claims.* ---
+
+
+class Judged(NamedTuple):
+    """A claim with what came of it."""
+
+    claim: Spec
+    outcomes: list[Outcome]
+
+    @property
+    def verdict(self) -> str:
+        return combined([outcome.verdict for outcome in self.outcomes], self.claim["combined"])
+
+
+def judged(page: Spec, records: Records) -> list[Judged]:
+    return [
+        Judged(claim, [compared(comparison, page, records) for comparison in claim["comparisons"]]) for claim in page["claims"]
+    ]
+
+
+def write_claims(
+    page: Spec, labels: dict[str, str], inputs: dict[str, list[str]], csv_file: Path, figure: Path
+) -> list[Judged]:
+    """`inputs`: the files that there are; what is missing is not run. `figure`: its CSV."""
+    claims = judged(page, Records(inputs))
+    write_csv(csv_file, [row for claim in claims for row in _rows(claim, page, labels)])
+    write_text(csv_file.with_suffix(".md"), _page(claims, page, labels))
+    drawn = [
+        (f"{described(outcome.comparison, labels, claim.claim['paper'])}", outcome)
+        for claim in claims
+        for outcome in claim.outcomes
+        if outcome.unit != "parameters"
+    ]
+    write_forest(drawn, f"Claims{_scale(page)}", figure)
+    return claims
+
+
+def _scale(page: Spec) -> str:
+    how = simulation(page)
+    return "" if page["scale"] == "paper" else f"  (scale {page['scale']}{': ' + how if how else ''})"
+
+
+def _rows(judged: Judged, page: Spec, labels: dict[str, str]) -> list[dict[str, Any]]:
+    """The claim's own, and one for each of its comparisons."""
+    claim, alone = judged.claim, judged.outcomes[0] if len(judged.outcomes) == 1 else None
+    about = {"paper": claim["paper"], "claim": claim["name"], "section": claim["section"], "text": claim["text"]}
+    about |= {"scale": page["scale"], "simulated": bool(simulation(page))}
+    rows = [{"row": "claim", **about, "verdict": judged.verdict, **_numbers(alone, labels, claim["paper"])}]
+    for outcome in judged.outcomes:
+        rows.append({"row": "comparison", **about, "verdict": outcome.verdict, **_numbers(outcome, labels, claim["paper"])})
+    return rows
+
+
+def _numbers(outcome: Outcome | None, labels: dict[str, str], paper: str) -> dict[str, Any]:
+    """Empty for a claim of several comparisons."""
+    if outcome is None:
+        return dict.fromkeys(NUMBERS)
+    comparison, found = outcome.comparison, outcome.found
+    side, claimed = comparison["sides"][0], comparison.get("claimed", {})
+    values = [
+        described(comparison, labels, paper),
+        *(comparison["kind"], side["dataset"], side["epsilon"], len(outcome.values)),
+        *(found or (None, None, None)),
+        *(outcome.unit, outcome.of_medians, outcome.published),
+        *(claimed.get("above"), claimed.get("below"), " to ".join(map(str, claimed.get("about") or []))),
+        "; ".join(f"{seed}: {value:.6g}" for seed, value in outcome.values.items()),
+    ]
+    return dict(zip(NUMBERS, values, strict=True))
+
+
+def described(comparison: Spec, labels: dict[str, str], paper: str) -> str:
+    """What is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42."""
+    sides = comparison["sides"]
+    names = [labels[f"{paper}.{side['model']}"] for side in sides]
+    cells = [_cell(side) for side in sides]
+    one_cell = len(set(cells)) == 1
+    shown = names if one_cell else [f"{name} ({cell})" for name, cell in zip(names, cells, strict=True)]
+    where = f": {cells[0]}" if one_cell else ""
+    match comparison["kind"]:
+        case "difference":
+            return f"{comparison['metric']}, {shown[0]} − {shown[1]}{where}"
+        case "interaction":
+            parts = [f"({names[i]} − {names[i + 1]}: {cells[i]})" for i in (0, 2)]
+            return f"{comparison['metric']}, {' − '.join(parts)}"
+        case "best_of":
+            return f"{comparison['metric']}, best of {comparison['seeds']} against median, {shown[0]} − {shown[1]}{where}"
+        case "level":
+            return f"{comparison['metric']}, {shown[0]} − {comparison['than']:g} %{where}"
+        case "curvature":
+            return f"{comparison['quantity'].replace('_', ' ')}, {shown[0]} / {shown[1]}{where}"
+        case "moment":
+            places = [f"{place} of {name}" for place, name in zip(comparison["places"], shown, strict=True)]
+            return f"{comparison['moment']}, {' − '.join(places)}{where}"
+        case "times":
+            return f"seconds, {shown[0]} / {shown[1]}{where}"
+        case "reach":
+            return f"{comparison['unit']} at {names[1]}'s last accuracy, {shown[0]} − {shown[1]}{where}"
+    return f"parameters, {shown[0]}{where}"
+
+
+def _cell(side: Spec) -> str:
+    level = "not private" if side["epsilon"] is None else f"ε = {side['epsilon']:g}"
+    return f"{side['dataset']}, {level}"
+
+
+def _page(claims: list[Judged], page: Spec, labels: dict[str, str]) -> str:
+    lines = ["# Claims", "", INTRODUCTION, ""]
+    if page["scale"] != "paper":
+        lines += [f"**Scale {page['scale']}, not the paper's: {labels['scale']}.**", ""]
+    if how := simulation(page):
+        lines += [f"**{how.capitalize()}.**", ""]
+    lines += [
+        tally([claim.verdict for claim in claims]) + ".",
+        "",
+        "![Effects, intervals, and the effects in print](figures/claims.svg)",
+    ]
+    for paper in dict.fromkeys(claim.claim["paper"] for claim in claims):
+        of_paper = [claim for claim in claims if claim.claim["paper"] == paper]
+        lines += ["", f"## {labels[paper]}", "", *_summary(of_paper)]
+        for claim in of_paper:
+            lines += ["", *_details(claim, labels)]
+    return "\n".join([*lines, "", "## How it is judged", "", RULES, ""])
+
+
+def tally(verdicts: list[str]) -> str:
+    return ", ".join(f"{verdicts.count(one)} {one}" for one in VERDICTS if one in verdicts)
+
+
+def _summary(claims: list[Judged]) -> list[str]:
+    rows = [["claim", "section", "verdict", "n", "effect and 95 % interval", "in print", "where"]]
+    for claim in claims:
+        about, outcomes = claim.claim, claim.outcomes
+        if len(outcomes) == 1:
+            (outcome,) = outcomes
+            numbers = [_count(outcome), _effect(outcome), _number(outcome.published, outcome.unit)]
+            numbers.append(", ".join(dict.fromkeys(map(_cell, outcome.comparison["sides"]))))
+        else:
+            counts = sorted({len(outcome.values) for outcome in outcomes})
+            numbers = [" to ".join(map(str, counts[:1] + counts[-1:] * (len(counts) > 1)))]
+            numbers += [tally([outcome.verdict for outcome in outcomes]), "", f"{len(outcomes)} comparisons"]
+        link = f"[{about['text']}](#{about['name']})"
+        rows.append([link, about["section"], f"{MARKS[claim.verdict]} {claim.verdict}", *numbers])
+    return _table(rows)
+
+
+def _details(judged: Judged, labels: dict[str, str]) -> list[str]:
+    claim = judged.claim
+    decided = f" Decided by {', '.join(claim['artifacts'])}." if claim["artifacts"] else ""
+    lines = [
+        f'<a id="{claim["name"]}"></a>',
+        "",
+        f"### {MARKS[judged.verdict]} {claim['name'].replace('_', ' ')}: {judged.verdict}",
+        "",
+    ]
+    lines += [f"> {claim['text']}", "", f"Section {claim['section']}.{decided}"]
+    if claim["reading"]:
+        lines += ["", f"*How it is measured:* {claim['reading']}"]
+    seeds = list(dict.fromkeys(seed for outcome in judged.outcomes for seed in outcome.values))
+    rows = [
+        [
+            "comparison",
+            "claimed",
+            "verdict",
+            "n",
+            "effect and 95 % interval",
+            "of medians",
+            "in print",
+            *(f"seed {s}" for s in seeds),
+        ]
+    ]
+    for outcome in judged.outcomes:
+        numbers = [_number(number, outcome.unit) for number in (outcome.of_medians, outcome.published)]
+        by_seed = [_number(outcome.values.get(seed), outcome.unit) for seed in seeds]
+        verdict_ = f"{MARKS[outcome.verdict]} {outcome.verdict}"
+        what = described(outcome.comparison, labels, claim["paper"])
+        rows.append([what, _claimed(outcome.comparison), verdict_, _count(outcome), _effect(outcome), *numbers, *by_seed])
+    return [*lines, "", *_table(rows)]
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    head, *body = ["| " + " | ".join(cell or "–" for cell in row) + " |" for row in rows]
+    return [head, "|" + " --- |" * len(rows[0]), *body]
+
+
+def _count(outcome: Outcome) -> str:
+    """Of how many, where some are missing."""
+    there = len(outcome.values)
+    possible = len(outcome.comparison["sides"][0]["runs"]) // outcome.comparison.get("seeds", 1)
+    return str(there) if there == possible else f"{there} of {possible}"
+
+
+def _claimed(comparison: Spec) -> str:
+    if comparison["kind"] == "parameters":
+        return f"= {comparison['count']}"
+    claimed = comparison["claimed"]
+    sides = [f"> {claimed['above']:g}"] if claimed["above"] is not None else []
+    sides += [f"< {claimed['below']:g}"] if claimed["below"] is not None else []
+    sides += ["about {:g} to {:g}".format(*claimed["about"])] if claimed["about"] else []
+    return ", ".join(sides)
+
+
+def _effect(outcome: Outcome) -> str:
+    if outcome.found is None:
+        return ""
+    effect, low, high = outcome.found
+    unit = {"points": " points", "epochs": " epochs", "ε": " ε"}.get(outcome.unit, "")
+    ends = "" if low is None else f" [{_number(low, outcome.unit)}, {_number(high, outcome.unit)}]"
+    return f"{_number(effect, outcome.unit)}{unit}{ends}"
+
+
+def _number(value: float | None, unit: str) -> str:
+    """With the sign of a difference, and a factor as one."""
+    if value is None:
+        return ""
+    if unit == "parameters":
+        return f"{value:.0f}"
+    if unit == "ratio":
+        return f"×{value:.3g}"
+    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")

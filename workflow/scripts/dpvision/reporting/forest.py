@@ -1,0 +1,113 @@
+"""Effects with their intervals beside those in print, one row a comparison, one panel a unit."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
+
+from dpvision.files import replacing, write_csv
+from dpvision.reporting.figures import STYLE
+
+FAR = 5  # points from which effects have a panel of their own: beside them the others would be dots at zero
+AXES = {
+    "points": "percentage points of accuracy",
+    "many points": "percentage points of accuracy, larger effects",
+    "ratio": "ratio",
+    "epochs": "epochs",
+    "ε": "ε spent",
+    "activation": "moments of activations (shares, units of activation)",
+}
+# Verdicts differ in shape and filling, not in hue alone.
+MARKERS: dict[str, dict[str, Any]] = {
+    "supported": {"marker": "o", "color": "#1f4e8c"},
+    "contradicted": {"marker": "s", "color": "#c04000"},
+    "undecided": {"marker": "o", "color": "#4d4d4d", "markerfacecolor": "white"},
+}
+PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
+ROW = 0.24  # inches
+
+
+def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
+    """`rows`: what is compared, and its outcome (reporting/claims.py)."""
+    write_csv(csv, [_tidy(name, outcome) for name, outcome in rows])
+    with plt.style.context(STYLE):
+        figure = draw(rows)
+        figure.suptitle(title, fontsize=10)
+        for kind in ("svg", "pdf", "png"):
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+            with replacing(csv.with_suffix(f".{kind}")) as beside:
+                figure.savefig(beside, metadata=metadata)
+        plt.close(figure)
+
+
+def _tidy(name: str, outcome: Any) -> dict[str, Any]:
+    effect, low, high = outcome.found or (None, None, None)
+    numbers = {"effect": effect, "low": low, "high": high, "published": outcome.published}
+    return {"comparison": name, "unit": outcome.unit, "verdict": outcome.verdict, "n": len(outcome.values), **numbers}
+
+
+def draw(rows: list[tuple[str, Any]]) -> Figure:
+    panels = {name: [row for row in rows if panel_of(row[1]) == name] for name in AXES}
+    panels = {name: there for name, there in panels.items() if there}
+    heights = [len(there) + 2 for there in panels.values()]
+    figure, axes = plt.subplots(
+        len(panels), 1, figsize=(9.4, ROW * sum(heights) + 0.7), squeeze=False, height_ratios=heights, sharex=False
+    )
+    for axis, (name, there) in zip(axes[:, 0], panels.items(), strict=True):
+        _panel(axis, there, name)
+    marks: list[Line2D | Patch] = [Line2D([], [], label=name, **mark) for name, mark in MARKERS.items()]
+    marks += [Line2D([], [], label="in print", **PRINTED), Patch(color="0.92", label="where the claim puts it")]
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
+    return figure
+
+
+def panel_of(outcome: Any) -> str:
+    numbers = [number for number in (outcome.published, outcome.found and outcome.found.effect) if number is not None]
+    far = outcome.unit == "points" and any(abs(number) > FAR for number in numbers)
+    return "many points" if far else outcome.unit
+
+
+def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
+    for y, (_, outcome) in enumerate(rows):
+        if outcome.published is not None:
+            axis.plot(outcome.published, y, markersize=5, zorder=4, **PRINTED)
+        if outcome.found is None:
+            continue
+        mark = MARKERS[outcome.verdict]
+        effect, low, high = outcome.found
+        if low is not None:
+            axis.plot([low, high], [y, y], color=mark["color"], linewidth=1.4, zorder=3)
+        axis.plot(effect, y, markersize=6, zorder=5, **mark)
+    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel=AXES[name])
+    none = 0
+    if name == "ratio":
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_locator(NullLocator())
+        none = 1
+    axis.axvline(none, color="0.6", linewidth=0.8, zorder=1)
+    numbers = [f"n = {len(outcome.values)}" if outcome.found else "not run" for _, outcome in rows]
+    texts = [
+        f"{text.replace(') − (', ')' + chr(10) + '− (')}   {number}" for (text, _), number in zip(rows, numbers, strict=True)
+    ]
+    axis.set_yticks(range(len(rows)), texts, fontsize=6.5)
+    axis.grid(visible=False, axis="y")
+    if not axis.get_lines()[:-1]:  # nothing there but the line of no effect
+        axis.set_xlim(none - 0.9, none + 0.9)
+    left, right = axis.get_xlim()
+    for y, (_, outcome) in enumerate(rows):
+        claimed = outcome.comparison["claimed"]
+        low = left if claimed["above"] is None else max(left, claimed["above"])
+        high = right if claimed["below"] is None else min(right, claimed["below"])
+        axis.barh(y, high - low, left=low, height=0.8, color="0.92", zorder=0)
+    axis.set_xlim(left, right)

@@ -1,0 +1,29 @@
+"""The page of claims from the records that there are, without running anything: what `python -m dpvision claims` does."""
+
+import os
+from pathlib import Path
+
+from dpvision.plan.build import CLAIMS, Plan
+from dpvision.reporting.claims import Judged, tally, write_claims
+
+
+def write_so_far(plan: Plan, root: Path) -> list[Judged]:
+    """The same files from the records that there are now. Dated before any record while some are missing: so Snakemake
+    takes them for old, whenever those were made."""
+    inputs = plan.inputs_of(CLAIMS)
+    there = {what: [str(root / file) for file in files if (root / file).exists()] for what, files in inputs.items()}
+    table, _, *_, figure = (root / file for file in plan.targets(CLAIMS))
+    claims = write_claims(plan.artifacts[CLAIMS], plan.labels[CLAIMS], there, table, figure)
+    if sum(map(len, there.values())) < sum(map(len, inputs.values())):
+        for file in plan.targets(CLAIMS):
+            os.utime(root / file, (1, 1))  # Snakemake takes 0 for no date
+    return claims
+
+
+def listing(claims: list[Judged]) -> list[str]:
+    """A line each, for a terminal."""
+    width = max(len(claim.claim["name"]) for claim in claims)
+    lines = [
+        f"{claim.verdict:12}  {claim.claim['name']:{width}}  {tally([o.verdict for o in claim.outcomes])}" for claim in claims
+    ]
+    return [*lines, "", tally([claim.verdict for claim in claims])]

@@ -1,0 +1,67 @@
+"""When a claim counts as supported: the one place where that is decided, and the words that the page says it in."""
+
+import math
+import statistics
+from typing import Any, NamedTuple
+
+from scipy import stats
+
+LEVEL = 0.95
+SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = VERDICTS = ("supported", "contradicted", "undecided", "not run")
+
+RULES = """\
+- **Pairs.** n counts the seeds that both sides of a comparison were trained with. The effect is the mean over them of the
+  difference within a seed; for ratios, the geometric mean. Pairing is weak: a seed gives both networks their own initial
+  weights, samples and noise, so it takes little of the chance away.
+- **Interval.** 95 %, by Student's t over the n differences (of logarithms, for ratios): what other seeds could have given.
+  It knows nothing of other data, code or settings, and each comparison has one of its own, so that one in twenty misses.
+- **Of a comparison.** *Supported*: the whole interval lies where the sentence says, and where it gives a size, meets that.
+  *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or no interval:
+  of a single seed, or of seeds that all gave the very same, as whole epochs and few test images do. *Not run*: no pair.
+- **Of a claim.** *Supported* if all of its comparisons are, *contradicted* if one of them is, *not run* if none was; else
+  *undecided*. Where comparisons are readings of one statement, all of them have to contradict it.
+- **Counts** of parameters are exact: equal or not."""
+
+
+class Estimate(NamedTuple):
+    """An effect, and between what it lies: no interval of one observation, or of several that are equal."""
+
+    effect: float
+    low: float | None
+    high: float | None
+
+
+def estimate(values: list[float], logarithmic: bool = False) -> Estimate | None:
+    """Of the mean; `logarithmic`: of the geometric mean, of positive values."""
+    if not values:
+        return None
+    if logarithmic:
+        found = estimate([math.log(value) for value in values])
+        return Estimate(*(None if end is None else math.exp(end) for end in found)) if found else None  # type: ignore[arg-type]
+    mean = statistics.fmean(values)
+    if max(values) - min(values) <= 1e-9 * max(map(abs, values)):
+        return Estimate(mean, None, None)
+    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def verdict(found: Estimate | None, claimed: dict[str, Any]) -> str:
+    """`claimed`: above, below and about, each None where nothing is said."""
+    if found is None:
+        return NOT_RUN
+    if found.low is None or found.high is None:
+        return UNDECIDED
+    above = -math.inf if claimed["above"] is None else claimed["above"]
+    below = math.inf if claimed["below"] is None else claimed["below"]
+    least, most = claimed["about"] or (-math.inf, math.inf)
+    if found.high <= above or found.low >= below or found.high < least or found.low > most:
+        return CONTRADICTED
+    return SUPPORTED if above < found.low and found.high < below else UNDECIDED
+
+
+def combined(verdicts: list[str], how: str) -> str:
+    """A claim's verdict of its comparisons'; `how`: all, or readings of one statement."""
+    there = set(verdicts)
+    if len(there) == 1:
+        return verdicts[0]
+    return CONTRADICTED if how == "all" and CONTRADICTED in there else UNDECIDED
