@@ -12,7 +12,7 @@ from dpvision.errors import UserError
 from dpvision.reporting.keep import keep
 
 PROVENANCE = {"stage": "train", "code": "c", "commit": "f", "lock": "l", "sessions": [{"code": "c", "seconds": 1}]}
-HISTORY = "epoch,step,validation_top1,test_top1\n1,10,0.5,0.5\n2,20,0.6,0.6\n"
+HISTORY = "epoch,step,epsilon,simulated_epsilon,validation_top1,test_top1\n1,10,,3,0.5,0.5\n2,20,,7,0.6,0.6\n"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,9 @@ def test_what_another_machine_made_joins_what_is_there(planned, tmp_path):
     plain = row(tmp_path / "kept", "resnet9")
     assert (plain["ours"], plain["seed_34"], plain["seed_50"], plain["n"]) == ("75.0", "70.0", "80.0", "2")
     assert row(tmp_path / "kept", "scaleresnet9")["n"] == "1"
+    claims = list(csv.DictReader((tmp_path / "kept/claims.csv").open()))
+    (budget,) = (claim for claim in claims if claim["claim"] == "saves_budget" and "cifar10" in claim.values())
+    assert (budget["n"], budget["verdict"]) == ("1", "undecided")
 
 
 def test_what_is_missing_is_named(planned, tmp_path):

@@ -93,7 +93,8 @@ def reached(records: Records, page: Spec, comparison: Spec, side: int, seed: str
         return None
     goal = float(second[-1]["test_top1"])
     there = next((row for row in own if float(row["test_top1"]) >= goal), own[-1])
-    return float(there[comparison["unit"]])
+    unit: str = comparison["unit"]
+    return float(there[f"simulated_{unit}" if f"simulated_{unit}" in there else unit])
 
 
 def moment(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
