@@ -1,11 +1,13 @@
 """python -m dpvision: look at the plan, the results and the models without running anything."""
 
 import argparse
+import functools
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dpvision import plan
 from dpvision.errors import UserError
@@ -24,12 +26,21 @@ def main() -> None:
 
     for name, function, text in (
         ("plan", _plan, "what a target would take, and what of it is there already"),
-        ("status", _status, "results made by other code than this, and runs that are unfinished"),
+        ("status", _status, "what is done, runs, failed or is missing and why, and what other code than this made"),
     ):
         made = command(name, function, text)
         made.add_argument("--scale", help="instead of the one in config/config.yaml")
         if name == "plan":
             made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
+        made.add_argument("--json", action="store_true", help="for programs")
+    for name, function, text in (
+        ("show", _show, "a run's card: what it is, what came out and what it spent, with its curve"),
+        ("compare", _compare, "what differs between two runs, in what was asked for and in what came out"),
+    ):
+        made = command(name, function, text)
+        made.add_argument("part", metavar="RUN", nargs=2 if name == "compare" else None, help="a part of its folder's name")
+        made.add_argument("--scale", help="only runs of this one")
+        made.add_argument("--json", action="store_true", help="for programs")
     models = command("models", _models, "every model with its parameters and multiply-adds")
     models.add_argument("--classes", type=_at_least(1), default=10, help="default: 10")
     models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
@@ -56,14 +67,16 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+@functools.cache
 def _here() -> Path:
     """Where Snakemake would look for the configuration and put results: this folder, or else the project's."""
-    return Path.cwd() if Path("config/config.yaml").exists() else plan.ROOT
+    if Path("config/config.yaml").exists():
+        return Path.cwd()
+    print(f"in {plan.ROOT}:", file=sys.stderr)
+    return plan.ROOT
 
 
 def _load(scale: str | None) -> plan.Plan:
-    if _here() != Path.cwd():
-        print(f"in {_here()}:")
     document = read_yaml(_here(), "config/config.yaml")
     if scale and isinstance(document.content, dict):
         document.content["scale"] = scale
@@ -76,10 +89,31 @@ def _plan(scale: str | None, targets: list[str]) -> None:
     print(overview(_load(scale), targets, _here()))
 
 
-def _status(scale: str | None) -> None:
-    from dpvision.plan.status import status
+def _status(scale: str | None, json: bool) -> None:
+    from dpvision.looking.status import Status, as_json, as_text
 
-    print(status(_load(scale), _here()))
+    found = Status(_load(scale), _here())
+    print(_as_json(as_json(found)) if json else as_text(found))
+
+
+def _find(part: str, scale: str | None) -> Any:
+    from dpvision.looking.runs import find
+
+    return find(_here(), part, functools.cache(_load), scale)
+
+
+def _show(part: str, scale: str | None, json: bool) -> None:
+    from dpvision.looking.show import as_json, as_text
+
+    run = _find(part, scale)
+    print(_as_json(as_json(run)) if json else as_text(run))
+
+
+def _compare(part: list[str], scale: str | None, json: bool) -> None:
+    from dpvision.looking.compare import as_text, compared
+
+    found = compared(*(_find(one, scale) for one in part))
+    print(_as_json(found) if json else as_text(found))
 
 
 def _models(classes: int, size: int, channels: int, json: bool) -> None:

@@ -46,6 +46,7 @@ class Plan:
     activations: dict[str, Spec] = field(default_factory=dict)
     artifacts: dict[str, Spec] = field(default_factory=dict)
     papers: dict[str, list[str]] = field(default_factory=dict)  # paper -> its artifacts
+    left_out: list[str] = field(default_factory=list)  # artifacts of the papers that the scale does without
     labels: dict[str, dict[str, str]] = field(default_factory=dict)  # artifact -> title, models and data sets as shown
 
     def targets(self, name: str) -> list[str]:
@@ -196,6 +197,7 @@ class _Builder:
             documents.append(overlay)
         paper: Paper = self._paper(documents)
         refuse(checks.of_paper(paper, self.datasets, self.taken, documents))
+        self.plan.left_out += left_out(documents)
         published = self._published(name, [*paper.artifacts, *left_out(documents)])
         cells = {group: self._cells(paper, here) for group, here in paper.cells.items()}
         self.plan.papers[name] = list(paper.artifacts)
