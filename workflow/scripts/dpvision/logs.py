@@ -2,8 +2,8 @@
 
 import logging
 import os
-import sys
 import re
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator

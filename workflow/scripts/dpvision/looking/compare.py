@@ -26,8 +26,8 @@ def compared(first: Run, second: Run) -> dict[str, Any]:
     }
 
 
-def _results(run: Run) -> dict[str, float]:
-    found = {}
+def _results(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for key in show.WHEN:
         for name in show.SETS:
             if run.metrics and key in run.metrics:
@@ -61,7 +61,9 @@ def as_text(found: dict[str, Any]) -> str:
     words = {key: key.replace("_", " ") for key in found["paired"]}
     same = [words[key] for key, shared in found["paired"].items() if shared]
     apart = [words[key] for key, shared in found["paired"].items() if not shared]
-    return "\n".join([*lines, "", f"the same in both: {', '.join(same) or 'nothing'}", f"each its own: {', '.join(apart) or 'nothing'}"])
+    return "\n".join(
+        [*lines, "", f"the same in both: {', '.join(same) or 'nothing'}", f"each its own: {', '.join(apart) or 'nothing'}"]
+    )
 
 
 def _said(value: Any) -> str:

@@ -59,11 +59,17 @@ def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | Non
     matching = sorted(folder for folder in begun if part in folder) or sorted(folder for folder in there if part in folder)
     exact = [folder for folder in matching if part in (folder, Path(folder).name)]
     if len(exact or matching) != 1:
-        what = f'{len(matching)} runs have "{part}" in their name; say more of it' if matching else f'no run has "{part}" in its name'
+        what = (
+            f'{len(matching)} runs have "{part}" in their name; say more of it'
+            if matching
+            else f'no run has "{part}" in its name'
+        )
         raise UserError("\n".join([f"{what}:", *(f"  {folder}" for folder in matching or sorted(there))]))
     (folder,) = exact or matching
     of = Path(folder).parts[1]
-    return read(root, folder, planned if folder.startswith(f"{planned.results}/runs/") else plan_of("paper" if of == "runs" else of))
+    return read(
+        root, folder, planned if folder.startswith(f"{planned.results}/runs/") else plan_of("paper" if of == "runs" else of)
+    )
 
 
 def read(root: Path, folder: str, plan: Plan) -> Run:

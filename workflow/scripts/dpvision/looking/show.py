@@ -64,7 +64,10 @@ def _spec(run: Spec) -> list[tuple[str, str]]:
     rows = [
         ("data", f"{data['name']}: {specs.training_count(run)} train, {data['validation']} validation, {data['test']} test"),
         ("model", f"{model['slug']} ({_pairs(rest)})"),
-        ("optimiser", f"{optimizer.pop('name')} ({_pairs(optimizer)}), schedule {schedule.pop('name')} {_pairs(schedule)}".rstrip()),
+        (
+            "optimiser",
+            f"{optimizer.pop('name')} ({_pairs(optimizer)}), schedule {schedule.pop('name')} {_pairs(schedule)}".rstrip(),
+        ),
         ("length", f"{recipe['epochs']} epochs, {specs.step_count(run)} steps of {recipe['batch']} examples expected"),
     ]
     shown = ("optimizer", "schedule", "epochs", "batch")
@@ -94,7 +97,9 @@ def _privacy(run: Run) -> list[tuple[str, str]]:
         spent = ", ".join(f"{of['epsilon'][name]:.3f} by {name.upper()}" for name in ("rdp", "prv") if name in of["epsilon"])
         words = "simulated ε" if "simulated" in run.ledger else "ε"
         rows.append(("privacy", f"{words} {spent}, of {of['epsilon']['target']:g} at δ {of['delta']:g}"))
-        rows.append(("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps"))
+        rows.append(
+            ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
+        )
         for search in run.ledger.get("searches", []):
             rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
     elif budget:
@@ -117,12 +122,18 @@ def interruptions(run: Run) -> int | None:
 
 def device(provenance: dict[str, Any]) -> str:
     machine = provenance["machine"]
-    return machine["gpu"] if "gpu" in machine else f"{machine['processor']}, {machine['threads']} threads".replace("1 threads", "1 thread")
+    return (
+        machine["gpu"]
+        if "gpu" in machine
+        else f"{machine['processor']}, {machine['threads']} threads".replace("1 threads", "1 thread")
+    )
 
 
 def _made(run: Run) -> list[tuple[str, str]]:
     made = run.provenance or {}
-    often = {0: "never interrupted", 1: "interrupted once"}.get(len(run.sessions) - 1, f"interrupted {len(run.sessions) - 1} times")
+    often = {0: "never interrupted", 1: "interrupted once"}.get(
+        len(run.sessions) - 1, f"interrupted {len(run.sessions) - 1} times"
+    )
     here = f"other than what is here: {run.other_code}" if run.other_code else f"{made['code']}, as is here"
     return [
         ("time", f"{clock(seconds(run) or 0)} on {device(made)}; {often}"),

@@ -53,24 +53,27 @@ class Status:
     def _look(self, key: Key) -> Found:
         if work.is_done(self.plan, key, self.root):
             return Found(*key, "done", other_code=self.other_code(work.folder(self.plan, key)))
-        there = [log for log in work.logs(self.plan, key) if (self.root / log).exists()]
-        found = Found(*key, "missing", log=there[-1] if there else None)
+        logs = [log for log in work.logs(self.plan, key) if (self.root / log).exists()]
+        found = Found(*key, "missing", log=logs[-1] if logs else None)
         if key[0] == "train":
             found.progress = progress_of(self.root / self.plan.results / "checkpoints" / key[1])
-            owner = owner_of(self.root / work.folder(self.plan, key) / ".owner")
+        if who := self._who(key, logs):
+            found.state, found.reason = "running", who
+        elif failed := next(((log, words) for log in logs if (words := last_words(self.root / log))), None):
+            found.state = "failed"
+            found.log, found.reason = failed
         else:
-            owner = None
-        at_work = [log for log in there if in_use(self.root / log)]
-        if owner or (at_work and key[0] != "train"):
-            begun = f"; {self._trials(key)}" if key[0] == "search" else ""
-            found.state, found.reason = "running", named(owner) if owner else f"as its log says: {at_work[0]}{begun}"
-            return found
-        for log in there:
-            if words := last_words(self.root / log):
-                found.state, found.reason, found.log = "failed", words, log
-                return found
-        found.reason = self._why_missing(key, found)
+            found.reason = self._why_missing(key, found)
         return found
+
+    def _who(self, key: Key, logs: list[str]) -> str:
+        """Works on it; empty: nobody. A training has an owner, once it has begun; of other jobs their logs tell."""
+        if owner := owner_of(self.root / work.folder(self.plan, key) / ".owner"):
+            return named(owner)
+        at_work = [log for log in logs if in_use(self.root / log)]
+        words = f"as {some(at_work)} {'says' if len(at_work) == 1 else 'say'}"
+        trials = f"{self._trials(key)}, " if key[0] == "search" else ""
+        return trials + words if at_work else ""
 
     def _why_missing(self, key: Key, found: Found) -> str:
         """The first thing in the way; what was begun says so first."""
@@ -84,15 +87,17 @@ class Status:
         data = self.plan.data_of(work.run_of(self.plan, key))
         if not (self.root / data / "dataset.json").exists():
             return f"waits for the data set {data} ({self._data_state(data)})"
+        if key[0] == "search" and self._begun(key):
+            return f"{self._trials(key)}, and nobody works on it now"
         if found.log and _ended_well(self.root / found.log):
             return "was made, and deleted since"
-        if key[0] == "search" and (trials := self._trials(key)):
-            return f"was killed; {trials}"
         return "was killed or cut off" if found.log else "never started"
 
     def _trials(self, key: Key) -> str:
-        begun = len(list((self.root / work.folder(self.plan, key) / "trials").glob("*.lock")))
-        return f"{begun} of {self.plan.studies[key[1]]['trials']} trials begun" if begun else ""
+        return f"{self._begun(key)} of {self.plan.studies[key[1]]['trials']} trials begun"
+
+    def _begun(self, key: Key) -> int:
+        return len(list((self.root / work.folder(self.plan, key) / "trials").glob("*.lock")))
 
     def _data_state(self, data: str) -> str:
         name = Path(data).name
@@ -116,8 +121,12 @@ class Status:
         codes = {made["code"], *(session["code"] for session in made.get("sessions", []))}
         return None if codes == {self._now[stage]} else f"code {' and '.join(sorted(codes))}, now {self._now[stage]}"
 
-    def made(self, artifact: str) -> bool:
-        return all((self.root / file).exists() for file in self.plan.targets(artifact))
+    def itself(self, artifact: str) -> str:
+        """outdated: made, but of other work than it now rests on, or before some of that was deleted."""
+        if not all((self.root / file).exists() for file in self.plan.targets(artifact)):
+            return "not made"
+        cells = self.cells(artifact)
+        return "made" if cells["done"] == sum(cells[state] for state in STATES) else "outdated"
 
     def cells(self, artifact: str) -> dict[str, int]:
         """How many are in which state: done where all of it is, else failed, running or missing where some of it is."""
@@ -160,7 +169,7 @@ def as_json(status: Status) -> dict[str, Any]:
         "scale": status.plan.scale,
         "results": status.plan.results,
         "artifacts": [
-            {"artifact": name, "kind": spec["kind"], "made": status.made(name), "cells": status.cells(name)}
+            {"artifact": name, "kind": spec["kind"], "itself": status.itself(name), "cells": status.cells(name)}
             for name, spec in status.plan.artifacts.items()
         ],
         "left_out": status.plan.left_out,
@@ -175,8 +184,7 @@ def as_text(status: Status) -> str:
     for name, spec in plan.artifacts.items():
         counts = status.cells(name)
         total = sum(counts[state] for state in STATES)
-        itself = "made" if status.made(name) else "not made"
-        rows.append((name, spec["kind"], *map(str, (total, *counts.values())), itself))
+        rows.append((name, spec["kind"], *map(str, (total, *counts.values())), status.itself(name)))
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), ""]
     for stage, states in status.stages().items():
         said = ", ".join(f"{count} {state}" for state, count in states.items() if count)
@@ -223,12 +231,14 @@ def _failed(status: Status) -> list[str]:
 
 def _missing(status: Status) -> list[str]:
     """By reason, and the artifacts it keeps back."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[Found]] = {}
     for found in _in(status, "missing"):
-        groups.setdefault((found.stage, found.reason, _for(found)), []).append(found.name)
+        groups.setdefault((found.stage, found.reason), []).append(found)
     rows = []
-    for (stage, reason, targets), names in groups.items():
-        rows += [f"  {counted(STAGES[stage], PLURALS[stage], len(names))} {targets}: {reason}", f"      {some(names, 2)}"]
+    for (stage, reason), group in groups.items():
+        targets = list(dict.fromkeys(target for found in group for target in found.targets))
+        rows.append(f"  {counted(STAGES[stage], PLURALS[stage], len(group))} for {some(targets)}: {reason}")
+        rows.append(f"      {some([found.name for found in group], 2)}")
     return ["", "missing:", *rows] if rows else []
 
 

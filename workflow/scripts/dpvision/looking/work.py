@@ -1,5 +1,6 @@
 """The pieces of work that artifacts rest on: what each needs, what it leaves, and which are there."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,24 +51,24 @@ def needs(plan: Plan, key: Key) -> list[Key]:
     return [("train", spec_of(plan, key)["run"])]
 
 
-def all_below(plan: Plan, artifact: str) -> list[Key]:
-    """Everything that an artifact rests on, each once, what is needed before what needs it."""
+def with_needs(plan: Plan, keys: Iterable[Key]) -> list[Key]:
+    """Each once, after what it needs."""
     found: dict[Key, None] = {}
-
-    def add(key: Key) -> None:
-        for below in needs(plan, key):
-            add(below)
-        found[key] = None
-
-    for cell in cells_of(plan, artifact):
-        for key in cell.work:
-            add(key)
+    for key in keys:
+        found |= dict.fromkeys([*with_needs(plan, needs(plan, key)), key])
     return list(found)
+
+
+def all_below(plan: Plan, artifact: str) -> list[Key]:
+    """Everything that an artifact rests on."""
+    return with_needs(plan, (key for cell in cells_of(plan, artifact) for key in cell.work))
 
 
 def spec_of(plan: Plan, key: Key) -> Spec:
     stage, name = key
-    return {"search": plan.studies, "train": plan.runs, "curvature": plan.hessians, "activations": plan.activations}[stage][name]
+    return {"search": plan.studies, "train": plan.runs, "curvature": plan.hessians, "activations": plan.activations}[stage][
+        name
+    ]
 
 
 def run_of(plan: Plan, key: Key) -> Spec:

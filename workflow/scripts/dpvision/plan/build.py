@@ -122,7 +122,6 @@ class Plan:
     def asks(self, stage: str, cost_of: Callable[[Any], Cost] | None = None) -> dict[str, Any]:
         """A stage's resources as Snakemake takes them: of the job's own cost where that is known, more at every attempt."""
         limits: Resources = getattr(self.resources, stage)
-        cores = 0 if limits.gpu else limits.threads
 
         def runtime(wildcards: Any, attempt: int) -> int:
             if cost_of is None:
@@ -132,7 +131,7 @@ class Plan:
         def mem_mb(wildcards: Any, attempt: int) -> int:
             """Half as much again at every attempt: most retries are for other reasons than memory."""
             cost = cost_of(wildcards) if cost_of else None
-            needed = limits.mem_mb * cost.devices + cost.megabytes(cores) if cost else limits.mem_mb
+            needed = self.megabytes(stage, cost) if cost else limits.mem_mb
             return needed * (1 + attempt) // 2
 
         asked = {"physical_batch": limits.physical_batch, "runtime": runtime, "mem_mb": mem_mb}
@@ -140,6 +139,11 @@ class Plan:
             asked["gpu"] = lambda wildcards: limits.gpu * (cost_of(wildcards).devices if cost_of else 1)
             asked["nodes"] = 1  # or a cluster may give two GPUs on two machines
         return asked
+
+    def megabytes(self, stage: str, cost: Cost) -> int:
+        """What a job needs at its first attempt."""
+        limits: Resources = getattr(self.resources, stage)
+        return limits.mem_mb * cost.devices + cost.megabytes(0 if limits.gpu else limits.threads)
 
     def cost_of_run(self, wildcards: Any) -> Cost:
         return cost.training(self.runs[wildcards.run], self.resources.train.physical_batch)

@@ -4,11 +4,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dpvision.plan.config import Config, Dataset, Name, Paper, Published, Scale
+from dpvision.plan.config import Config, Dataset, Device, Name, Paper, Published, Scale
 
 FILES: dict[str, Any] = {
     "config": Config,
     "datasets": dict[Name, Dataset],
+    "devices": list[Device],
     "paper": Paper,
     "published": list[Published],
     "scale": Scale,
