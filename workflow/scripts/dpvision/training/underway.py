@@ -44,7 +44,7 @@ class UnderWay:
             "told": told,
         }
         with suppress(OSError):
-            write_json(self.folder / "progress.json", progress)
             if training.history:
                 write_csv(self.folder / "history.csv", training.history)
+            write_json(self.folder / "progress.json", progress)
         self.written = time.monotonic()
