@@ -95,7 +95,7 @@ def compared(results, first: str, second: str) -> dict:
 
 
 def test_only_what_differs_between_two_specs_is_shown_by_dotted_keys(results):
-    first, second, third, fourth, *_ = results.runs  # three seeds at one ε, then the next ε
+    first, second, _, fourth, *_ = results.runs  # three seeds at one ε, then the next ε
     for name in (first, second, fourth):
         results.record(name)
     assert compared(results, first, second)["spec"] == {"seed": [34, 50]}
@@ -113,7 +113,7 @@ def test_results_stand_side_by_side_with_their_difference(results):
 
 
 def test_what_two_runs_share_by_chance_is_said(results):
-    first, second, third, fourth, *_ = results.runs
+    first, second, _, fourth, *_ = results.runs
     assert compared(results, first, fourth)["paired"] == {
         "seed": True,
         "held_out_examples": True,
