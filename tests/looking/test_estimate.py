@@ -3,6 +3,7 @@
 import pytest
 
 from dpvision.errors import UserError
+from dpvision.files import write_text
 from dpvision.looking import estimate, work
 from dpvision.looking.estimate import Estimator, table, wall_seconds
 from dpvision.plan import cost
@@ -58,6 +59,13 @@ def test_finished_work_costs_nothing_and_begun_work_what_is_left_of_it(results):
     jobs = [estimator(results).job(("train", run)) for run in (first, second, third)]
     assert [job.seconds for job in jobs] == pytest.approx([0, 50, 100])
     assert [job.whole for job in jobs] == pytest.approx([100, 100, 100])
+
+
+def test_a_search_that_has_all_its_trials_costs_nothing_more(results):
+    study = next(iter(results.plan.studies))
+    assert estimator(results).job(("search", study)).seconds > 0
+    write_text(results.root / f"results/demo/studies/{study}/workers/0.json", "{}")
+    assert estimator(results).job(("search", study)).seconds == 0
 
 
 def test_the_error_of_each_record_is_against_what_the_others_say(results):

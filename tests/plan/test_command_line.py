@@ -101,6 +101,33 @@ def test_the_scale_can_be_said(dpvision):
     assert "scale paper:" in dpvision("plan", "--scale", "paper", "table1")
 
 
+# --- cost and budget ---
+
+
+def test_a_budget_ends_with_the_command_for_it(dpvision, monkeypatch, configuration):
+    monkeypatch.setattr(command_line, "_here", lambda: configuration.root)
+    said = dpvision("plan", "table4", "--budget", "100h", "--devices", "2", "--scale", "demo")
+    assert said.endswith("\n\nsnakemake table4 --cores 2 --config scale=demo\n")
+
+
+def test_cost_and_budget_come_together_for_programs(dpvision, monkeypatch, configuration):
+    monkeypatch.setattr(command_line, "_here", lambda: configuration.root)
+    words = ("plan", "table4", "--cost", "--budget", "90m", "--scale", "demo")
+    assert dpvision(*words).count("table4") >= 3
+    found = json.loads(dpvision(*words, "--json"))
+    assert [row["artifact"] for row in found["artifacts"]] == ["table4"]
+    assert found["budget"]["budget_seconds"] == 5400
+    assert found["budget"]["command"].startswith("snakemake table4 ")
+
+
+@pytest.mark.parametrize("time", ["48", "h", "0h", "1.2.3h", "soon"])
+def test_a_budget_that_is_no_time_is_refused(time, dpvision, capsys):
+    with pytest.raises(SystemExit) as raised:
+        dpvision("plan", "--budget", time)
+    assert raised.value.code == 2
+    assert f"must be a time like 48h, 90m or 2d, not {time}" in capsys.readouterr().err
+
+
 # --- models ---
 
 

@@ -126,6 +126,8 @@ class Estimator:
         """The share that is still to be done."""
         if work.is_done(self.plan, key, self.root):
             return 0.0
+        if key[0] == "search":  # a worker is done when the study has all its trials
+            return 0.0 if list((self.root / work.folder(self.plan, key) / "workers").glob("*.json")) else 1.0
         progress = progress_of(self.root / self.plan.results / "checkpoints" / key[1]) if key[0] == "train" else None
         return 1 - progress["kept"] / progress["steps"] if progress else 1.0
 
