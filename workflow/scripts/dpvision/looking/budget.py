@@ -134,10 +134,10 @@ def as_text(plan: Plan, found: dict[str, Any]) -> str:
     what = ", ".join(counted(one, many, count) for many, one, count in counts if count)
     lines = [*found["rests_on"], "", *aligned(rows), ""]
     if found["too_long"]:
-        lines.append(f"too long for {hours:.4g} h, or for the devices: {some(found['too_long'])}")
+        lines.append(f"too long for {round(hours, 2):g} h, or for the devices: {some(found['too_long'])}")
     if not found["targets"]:
         return "\n".join([*lines, "nothing more is complete within the budget"])
-    lines.append(f"{what or 'nothing to compute'}: {spent:.2f} of {hours * devices:.4g} device-hours")
+    lines.append(f"{what or 'nothing to compute'}: {spent:.2f} of {round(hours * devices, 2):g} device-hours")
     wall = found["wall_seconds"]
     over = f", {clock(wall - hours * 3600)} longer than the budget, as jobs are not cut" if wall > hours * 3600 else ""
     lines.append(f"one after the other on {counted('device', 'devices', devices)}: {clock(wall)}{over}")
