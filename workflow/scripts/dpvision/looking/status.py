@@ -78,8 +78,10 @@ class Status:
     def _why_missing(self, key: Key, found: Found) -> str:
         """The first thing in the way; what was begun says so first."""
         if found.progress and found.progress["kept"]:
-            left = f"left, told to by {found.progress['told']}" if found.progress["told"] else "was killed"
-            return f"{left}; goes on from step {found.progress['kept']} of {found.progress['steps']}"
+            step = f"step {found.progress['kept']} of {found.progress['steps']}"
+            if told := found.progress["told"]:
+                return f"left, told to by {told}; goes on from {step}"
+            return f"was killed; goes on from {step} or a little later"  # than when it last showed how far it was
         for below in work.needs(self.plan, key):
             if self.found[below].state != "done":
                 which = "its training" if below[0] == "train" else f"the search {below[1]}"

@@ -85,7 +85,7 @@ def take_part(
             (due,) = devices.largest(devices.first and place.due())
             if due:
                 save()
-            elif underway.due():
+            if underway.due():
                 report()
 
         def save() -> None:
@@ -93,7 +93,6 @@ def take_part(
             if devices.first:
                 place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
                 underway.kept = training.made
-                report()
 
         def report(told: str | None = None) -> None:
             if devices.first:

@@ -11,7 +11,7 @@ from dpvision.files import write_csv, write_json
 if TYPE_CHECKING:
     from dpvision.training.fit import Training
 
-EVERY = 5.0  # seconds at least between two writings, but for those that go with a checkpoint or the end of an epoch
+EVERY = 5.0  # seconds at least between two writings, but for those at the end of an epoch and when it leaves
 
 
 class UnderWay:
