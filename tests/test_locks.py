@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpvision.locks import held, is_held
+from dpvision.locks import held, in_use, is_held, show_in_use
 
 HOLD = """
 import sys, time
@@ -84,3 +84,49 @@ def test_looking_does_not_take_it_and_opening_does_not_empty_it(tmp_path, holder
     holder()
     assert is_held(path)
     assert path.read_text() == "somebody"
+
+
+# --- in use ---
+
+SHOW = """
+import sys, time
+from dpvision.locks import show_in_use
+with open(sys.argv[1], "w+") as file:
+    show_in_use(file)
+    print("shown", flush=True)
+    time.sleep(60)
+"""
+
+
+def show(path: Path) -> subprocess.Popen:
+    process = subprocess.Popen([sys.executable, "-c", SHOW, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "shown\n"
+    return process
+
+
+def test_a_file_is_in_use_until_the_last_that_shows_it_so_has_ended(tmp_path):
+    path = tmp_path / "log"
+    first, second = show(path), show(path)
+    assert in_use(path)
+    for process, left in ((first, True), (second, False)):
+        process.kill()
+        process.communicate()
+        assert in_use(path) == left
+
+
+def test_looking_changes_nothing(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("words")
+    path.chmod(0o444)
+    before = path.stat()
+    assert not in_use(path)
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    with open(path) as file:
+        show_in_use(file)  # a look has left nothing behind that would be in its way
+        assert in_use(path)
+
+
+def test_what_is_not_there_is_not_in_use(tmp_path):
+    assert not in_use(tmp_path / "log")
+    assert not (tmp_path / "log").exists()

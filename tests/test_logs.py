@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dpvision import logs
+from dpvision.locks import in_use
+
 JOB = """
 import logging, os, sys, warnings
 from dpvision import logs
@@ -61,20 +64,44 @@ def test_an_unexpected_error_is_one_line_that_points_to_the_log_which_has_the_tr
     assert done.stderr == "KeyError: 'a key' (the whole story: logs/deep/job.log)\n"
     assert done.stdout == ""
     assert log(tmp_path).startswith("Traceback (most recent call last):")
-    assert log(tmp_path).endswith("KeyError: 'a key'\n")
+    assert log(tmp_path).endswith("KeyError: 'a key'\nfailed: KeyError: 'a key'\n")
 
 
 def test_a_users_error_is_its_message_without_a_traceback(tmp_path):
     done = job(tmp_path, "raise UserError('the file x is too short; do y')")
     assert (done.returncode, done.stderr) == (1, "the file x is too short; do y\n")
-    assert log(tmp_path) == "the file x is too short; do y\n"
+    assert log(tmp_path) == "failed: the file x is too short; do y\n"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_no_terminal_is_too_poor_for_greek(tmp_path, encoding):
     done = job(tmp_path, "print('ε')\nraise UserError('ε')", env={**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"})
     assert done.returncode == 1
-    assert log(tmp_path) == "ε\nε\n"
+    assert log(tmp_path) == "ε\nfailed: ε\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("print('all went well')", ""),
+        ("from dpvision.errors import ToldToLeave\nraise ToldToLeave('at step 3')", ""),
+        ("raise UserError('a first line\\nand a second')", "a first line\nand a second"),
+        ("raise KeyError('k')", "KeyError: 'k'"),
+        ("logs.leave('the other process died')", "the other process died"),
+        ("os.kill(os.getpid(), 9)", ""),
+        ("print('x' * 100_000)\nraise UserError('after much')", "after much"),
+    ],
+    ids=["an end", "told to leave", "a user's error", "another error", "left at once", "killed", "a long log"],
+)
+def test_a_log_tells_what_its_job_failed_of(tmp_path, body, words):
+    job(tmp_path, body)
+    assert logs.last_words(tmp_path / "logs/deep/job.log") == words
+
+
+def test_a_log_is_in_use_while_its_job_runs(tmp_path):
+    job(tmp_path, "from pathlib import Path\nfrom dpvision.locks import in_use\nprint(in_use(Path('logs/deep/job.log')))")
+    assert log(tmp_path) == "True\n"
+    assert not in_use(tmp_path / "logs/deep/job.log")
 
 
 def test_progress_says_nothing_where_there_is_no_terminal(tmp_path):

@@ -13,7 +13,6 @@ from dpvision import __main__ as command_line
 from dpvision import plan
 from dpvision.files import write_json, write_text
 from dpvision.plan.overview import overview
-from dpvision.plan.status import status
 
 
 @pytest.fixture
@@ -109,39 +108,31 @@ def test_the_scale_can_be_said(dpvision):
     assert "scale paper:" in dpvision("plan", "--scale", "paper", "table1")
 
 
-# --- status ---
+# --- cost and budget ---
 
 
-def test_status_names_what_other_code_made_and_what_is_unfinished(configuration):
-    planned, root = configuration.plan(scale="demo"), configuration.root
-    ours, theirs, mixed, gone, unfinished, *_ = planned.runs
-    code = plan.build.code_digest("dpvision.training.run")
-    for run in (ours, theirs, mixed, gone):
-        make(root, planned.record(run))
-    folder = root / planned.results / "runs"
-    write_json(folder / ours / "provenance.json", {"stage": "dpvision.training.run", "code": code})
-    write_json(folder / theirs / "provenance.json", {"stage": "dpvision.training.run", "code": "0123456789ab"})
-    sessions = {"sessions": [{"code": "ba9876543210"}]}
-    write_json(folder / mixed / "provenance.json", {"stage": "dpvision.training.run", "code": code} | sessions)
-    write_json(folder / gone / "provenance.json", {"stage": "dpvision.training.gone", "code": "0123456789ab"})
-    make(root, [f"{planned.results}/checkpoints/{unfinished}/state.pt"])
-    text = status(planned, root)
-    assert text.splitlines()[0] == "scale demo: 4 of 18 trainings are there"
-    assert f"  results/demo/checkpoints/{unfinished}" in text.splitlines()
-    assert f"  results/demo/runs/{theirs}  (code 0123456789ab, now {code})" in text.splitlines()
-    assert f"runs/{mixed}" in text
-    assert f"runs/{gone}" in text
-    assert f"runs/{ours}" not in text
+def test_a_budget_ends_with_the_command_for_it(dpvision, monkeypatch, configuration):
+    monkeypatch.setattr(command_line, "_here", lambda: configuration.root)
+    said = dpvision("plan", "table4", "--budget", "100h", "--devices", "2", "--scale", "demo")
+    assert said.endswith("\n\nsnakemake table4 --cores 2 --config scale=demo\n")
 
 
-def test_status_says_when_all_is_of_this_code(configuration):
-    planned, root = configuration.plan(), configuration.root
-    name = next(iter(planned.runs))
-    write_json(
-        root / planned.results / "runs" / name / "provenance.json",
-        {"stage": "dpvision.errors", "code": plan.build.code_digest("dpvision.errors")},
-    )
-    assert status(planned, root).endswith("all results were made by the code that is here")
+def test_cost_and_budget_come_together_for_programs(dpvision, monkeypatch, configuration):
+    monkeypatch.setattr(command_line, "_here", lambda: configuration.root)
+    words = ("plan", "table4", "--cost", "--budget", "90m", "--scale", "demo")
+    assert dpvision(*words).count("table4") >= 3
+    found = json.loads(dpvision(*words, "--json"))
+    assert [row["artifact"] for row in found["artifacts"]] == ["table4"]
+    assert found["budget"]["budget_seconds"] == 5400
+    assert found["budget"]["command"].startswith("snakemake table4 ")
+
+
+@pytest.mark.parametrize("time", ["48", "h", "0h", "1.2.3h", "soon"])
+def test_a_budget_that_is_no_time_is_refused(time, dpvision, capsys):
+    with pytest.raises(SystemExit) as raised:
+        dpvision("plan", "--budget", time)
+    assert raised.value.code == 2
+    assert f"must be a time like 48h, 90m or 2d, not {time}" in capsys.readouterr().err
 
 
 # --- claims ---
@@ -235,7 +226,7 @@ def test_writing_the_schemas_again_changes_no_byte(project):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(project):
-    for words in (["plan"], ["status"]):
+    for words in (["plan"], ["plan", "--cost"], ["status"]):
         reads, writes = os.pipe()
         os.close(reads)
         done = project.run("dpvision", *words, capture_output=False, stdout=writes, stderr=subprocess.PIPE)
@@ -247,7 +238,7 @@ def test_from_another_folder_it_looks_at_the_project_and_says_so(project, tmp_pa
     make(project.root, project.plan().targets("table1"))
     here, elsewhere = (project.run("dpvision", "plan", "table1", cwd=folder) for folder in (project.root, tmp_path))
     assert here.stdout.endswith("made:\n  results/tables/table1.csv .md .tex\n")
-    assert elsewhere.stdout == f"in {project.root}:\n{here.stdout}"
+    assert (elsewhere.stdout, elsewhere.stderr) == (here.stdout, f"in {project.root}:\n")
 
 
 def test_a_slip_in_the_configuration_is_one_line_and_no_traceback(project):

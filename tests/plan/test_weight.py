@@ -22,7 +22,10 @@ def test_loading_a_plan_imports_nothing_heavy(tmp_path):
     assert last_line(LOAD, SAY, folder=tmp_path) == "heavy:"
 
 
-@pytest.mark.parametrize("words", [["plan"], ["plan", "table1", "--scale", "demo"], ["status"]], ids=" ".join)
+LOOKS = ["plan", "plan table1 --scale demo", "plan --cost", "status", "status --json", "show resnet9-eps7.42-seed34-5"]
+
+
+@pytest.mark.parametrize("words", [look.split() for look in LOOKS], ids=LOOKS)
 def test_asking_for_the_plan_imports_nothing_heavy(words, tmp_path):
     assert last_line(COMMAND.format(words=words), SAY, folder=tmp_path) == "heavy:"
 

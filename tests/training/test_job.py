@@ -26,6 +26,7 @@ from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
 from dpvision.training.owner import owned
 from dpvision.training.record import finite, read_network, write_record
+from dpvision.training.underway import UnderWay
 
 PHYSICAL, MEMORY = 64, 4000
 
@@ -273,6 +274,76 @@ def test_signals_mean_again_what_they_meant(whole, place):
     before = [signal.getsignal(number) for number in SIGNALS]
     place({"recipe.epochs": 1}).train()
     assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+# --- what an unfinished run shows ---
+
+
+def progress(here: Place) -> dict[str, Any]:
+    return json.loads((here.checkpoint / "progress.json").read_text(encoding="utf-8"))
+
+
+def test_while_it_runs_it_shows_how_far_it_is_what_it_spent_and_when_it_will_be_done(place):
+    here = place()
+    job = here.start()
+    job.reaches(lambda: (here.checkpoint / "progress.json").exists() and progress(here)["epoch"] == 2)
+    shown = progress(here)
+    job.kill()
+    assert 20 <= shown["step"] < 30
+    assert (shown["steps"], shown["epochs"]) == (40, 4)
+    assert 0 < shown["epsilon"] < 7.42
+    assert shown["seconds_left"] > 0
+    with open(here.checkpoint / "history.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows[:2]] == ["1", "2"]
+    assert float(rows[1]["validation_top1"]) == shown["validation_top1"]
+
+
+def test_the_history_that_it_shows_is_what_the_record_will_have(place, whole):
+    here = place()
+    job = here.start()
+    job.reaches(lambda: (here.checkpoint / "progress.json").exists() and progress(here)["epoch"] == 2)
+    job.kill()
+    with open(here.checkpoint / "history.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for shown, recorded in zip(rows, whole.history(), strict=False):
+        assert shown | {"seconds": ""} == recorded | {"seconds": ""}
+
+
+def test_told_to_leave_it_shows_the_step_that_it_kept_and_why(interrupted):
+    here = interrupted
+    job = here.start(jobs.train_without_checkpoints)
+    job.reaches(lambda: "goes on from" in here.words())
+    job.kill(signal.SIGTERM)
+    shown = progress(here)
+    assert shown["told"] == "SIGTERM"
+    assert shown["kept"] == shown["step"] == torch.load(here.state)["made"]
+
+
+def test_between_checkpoints_progress_is_shown_every_few_seconds(place, monkeypatch):
+    monkeypatch.setattr("dpvision.training.checkpoint.LEAST_SECONDS", 1e9)
+    shown, write = [], UnderWay.write
+
+    def noted(self: UnderWay, training: Any, *more: Any) -> None:
+        shown.append(training.made)
+        write(self, training, *more)
+
+    monkeypatch.setattr(UnderWay, "write", noted)
+    place().train()
+    assert shown == [0, 10, 20, 30, 40]  # when it begins, and after every epoch
+    monkeypatch.setattr("dpvision.training.underway.EVERY", 0.0)
+    shown.clear()
+    place(name="often").train()
+    assert sorted(set(shown)) == list(range(41))
+
+
+def test_a_full_disk_does_not_stop_a_training_for_what_it_shows(place, monkeypatch):
+    monkeypatch.setattr("dpvision.training.underway.write_json", no_space)
+    assert len(place().train().history()) == 4
+
+
+def no_space(*arguments: Any) -> None:
+    raise OSError(errno.ENOSPC, "no space left on device")
 
 
 # --- checkpoints that cannot be used ---

@@ -1,11 +1,13 @@
 """python -m dpvision: look at the plan, the results and the models without running anything."""
 
 import argparse
+import functools
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dpvision import plan
 from dpvision.errors import UserError
@@ -24,13 +26,29 @@ def main() -> None:
 
     for name, function, text in (
         ("plan", _plan, "what a target would take, and what of it is there already"),
-        ("status", _status, "results made by other code than this, and runs that are unfinished"),
-        ("claims", _claims, "write the page of claims from the records that there are now, and run nothing"),
+        ("status", _status, "what is done, runs, failed or is missing and why, and what other code than this made"),
     ):
         made = command(name, function, text)
         made.add_argument("--scale", help="instead of the one in config/config.yaml")
         if name == "plan":
             made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
+            made.add_argument("--cost", action="store_true", help="device-hours, wall time, memory and disk of what is left")
+            made.add_argument(
+                "--budget", type=_hours, metavar="TIME", help="choose what completes most in so long: 48h, 90m, 2d"
+            )
+            made.add_argument("--devices", type=_at_least(1), default=1, help="that work at once (default: 1)")
+            made.add_argument("--device", metavar="NAME", help="one with records, or in config/devices.yaml (default: as last)")
+        made.add_argument("--json", action="store_true", help="for programs")
+    for name, look, text in (
+        ("show", _show, "a run's card: what it is, what came out and what it spent, with its curve"),
+        ("compare", _compare, "what differs between two runs, in what was asked for and in what came out"),
+    ):
+        made = command(name, look, text)
+        made.add_argument("part", metavar="RUN", nargs=2 if name == "compare" else None, help="a part of its folder's name")
+        made.add_argument("--scale", help="only runs of this one")
+        made.add_argument("--json", action="store_true", help="for programs")
+    claims = command("claims", _claims, "write the page of claims from the records that there are now, and run nothing")
+    claims.add_argument("--scale", help="instead of the one in config/config.yaml")
     keep = command("keep", _keep, "copy what is small of the results into a folder to commit, with tables, figures and a page")
     keep.add_argument("folder", type=Path, help="what lies there already is kept and shown too")
     keep.add_argument("--scale", help="instead of the one in config/config.yaml")
@@ -60,30 +78,79 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+def _hours(text: str) -> float:
+    """In seconds."""
+    unit = {"m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)
+    if not unit or not text[:-1].replace(".", "", 1).isdecimal() or not float(text[:-1]):
+        raise argparse.ArgumentTypeError(f"must be a time like 48h, 90m or 2d, not {text}")
+    return float(text[:-1]) * unit
+
+
+@functools.cache
 def _here() -> Path:
     """Where Snakemake would look for the configuration and put results: this folder, or else the project's."""
-    return Path.cwd() if Path("config/config.yaml").exists() else plan.ROOT
+    if Path("config/config.yaml").exists():
+        return Path.cwd()
+    print(f"in {plan.ROOT}:", file=sys.stderr)
+    return plan.ROOT
 
 
 def _load(scale: str | None) -> plan.Plan:
-    if _here() != Path.cwd():
-        print(f"in {_here()}:")
     document = read_yaml(_here(), "config/config.yaml")
     if scale and isinstance(document.content, dict):
         document.content["scale"] = scale
     return plan.load(document.content)
 
 
-def _plan(scale: str | None, targets: list[str]) -> None:
-    from dpvision.plan.overview import overview
+def _plan(
+    scale: str | None, targets: list[str], cost: bool, budget: float | None, devices: int, device: str | None, json: bool
+) -> None:
+    from dpvision.looking import budget as budgets
+    from dpvision.looking import estimate
+    from dpvision.plan.overview import artifacts_of, overview
 
-    print(overview(_load(scale), targets, _here()))
+    loaded = _load(scale)
+    if not (cost or budget or json):
+        print(overview(loaded, targets, _here()))
+        return
+    chosen, estimator = artifacts_of(loaded, targets), estimate.Estimator(loaded, _here(), device)
+    found: dict[str, Any] = {}
+    text = []
+    if cost or not budget:
+        found = estimate.table(loaded, estimator, chosen, devices)
+        text.append(estimate.as_text(loaded, found))
+    if budget:
+        picked = budgets.within(loaded, estimator, chosen, budget, devices)
+        found["budget"] = picked | {"command": budgets.command(loaded, picked)}
+        text.append(budgets.as_text(loaded, picked))
+    print(_as_json(found) if json else "\n\n".join(text))
 
 
-def _status(scale: str | None) -> None:
-    from dpvision.plan.status import status
+def _status(scale: str | None, json: bool) -> None:
+    from dpvision.looking.status import Status, as_json, as_text
 
-    print(status(_load(scale), _here()))
+    found = Status(_load(scale), _here())
+    print(_as_json(as_json(found)) if json else as_text(found))
+
+
+def _find(part: str, scale: str | None) -> Any:
+    from dpvision.looking.runs import find
+
+    return find(_here(), part, functools.cache(_load), scale)
+
+
+def _show(part: str, scale: str | None, json: bool) -> None:
+    from dpvision.looking.show import as_json, as_text
+
+    run = _find(part, scale)
+    print(_as_json(as_json(run)) if json else as_text(run))
+
+
+def _compare(part: list[str], scale: str | None, json: bool) -> None:
+    from dpvision.looking.compare import as_text, compared
+
+    found = compared(*(_find(one, scale) for one in part))
+    print(_as_json(found) if json else as_text(found))
 
 
 def _keep(folder: Path, scale: str | None) -> None:

@@ -6,3 +6,7 @@ class UserError(Exception):
 
     Shown without a traceback; everything else is a bug and keeps its own.
     """
+
+
+class ToldToLeave(UserError):
+    """By a signal, with the state kept: the same command goes on."""

@@ -1,11 +1,11 @@
-"""A file that one process holds at a time; the kernel lets go of it when that process ends, however it ends."""
+"""Files that processes hold, one or several; the kernel lets go of them when a process ends, however it ends."""
 
 import fcntl
 import os
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -25,10 +25,13 @@ def _lock(file: TextIO, wait: bool) -> None:
     As flock's it belongs to the open file, and not to the process.
     """
     if sys.platform == "linux":
-        whole = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        fcntl.fcntl(file, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, whole)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, _whole(fcntl.F_WRLCK))
     else:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def _whole(kind: int) -> bytes:
+    return struct.pack("hhqqi", kind, os.SEEK_SET, 0, 0, 0)
 
 
 def is_held(path: Path) -> bool:
@@ -37,3 +40,27 @@ def is_held(path: Path) -> bool:
             return False
     except BlockingIOError:
         return True
+
+
+def show_in_use(file: TextIO) -> None:
+    """As long as it is open, by this process or its children; of several, each may. Some file systems know no locks."""
+    with suppress(OSError):
+        if sys.platform == "linux":
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, _whole(fcntl.F_RDLCK))
+        else:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def in_use(path: Path) -> bool:
+    """Whether a process shows it so, or holds it. On Linux the question changes nothing, and reading is enough for it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if sys.platform == "linux":
+                found = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _whole(fcntl.F_WRLCK))
+                return struct.unpack("hhqqi", found)[0] != fcntl.F_UNLCK
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

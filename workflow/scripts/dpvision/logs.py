@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import time
 import traceback
@@ -10,7 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from dpvision.errors import UserError
+from dpvision.errors import ToldToLeave, UserError
+from dpvision.locks import show_in_use
+
+FAILED, LEFT = "failed: ", "left: "  # how the last words in a log begin
 
 _terminal: TextIO = sys.stderr  # the job's own stderr, also after it has been sent to the log
 
@@ -20,12 +24,13 @@ def job(log: str) -> Iterator[None]:
     """Everything that is printed, warned or logged inside goes into the file `log`.
 
     An error's traceback goes there as well; a UserError is a message and has none. The terminal is told in
-    one line and pointed to the log.
+    one line and pointed to the log. Whoever looks can tell by the log whether its job runs, and how it ended.
     """
     global _terminal
     _terminal = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "w", buffering=1, encoding="utf-8") as file:
+    with open(log, "w+", buffering=1, encoding="utf-8") as file:
+        show_in_use(file)
         sys.stdout.flush()
         sys.stderr.flush()
         os.dup2(file.fileno(), 1)
@@ -39,20 +44,21 @@ def job(log: str) -> Iterator[None]:
         except UserError as error:
             _terminal.write(f"{error}\n")
             with suppress(OSError):  # the disk may be full, and that the error
-                file.write(f"{error}\n")
+                file.write(f"{LEFT if isinstance(error, ToldToLeave) else FAILED}{error}\n")
             raise SystemExit(1) from None
         except Exception as error:
             _terminal.write(f"{type(error).__name__}: {error} (the whole story: {log})\n")
             with suppress(OSError):
                 traceback.print_exc(file=file)
+                file.write(f"{FAILED}{type(error).__name__}: {error}\n")
             raise SystemExit(1) from None
 
 
 def leave(text: str) -> NoReturn:
     """Ends the process at once, from any of its threads and whatever the others are at; `text` says why, as an error does."""
-    for file in {_terminal, sys.stderr}:
+    for file, words in {sys.stderr: FAILED + text, _terminal: text}.items():
         with suppress(OSError):
-            file.write(f"{text}\n")
+            file.write(f"{words}\n")
             file.flush()
     os._exit(1)
 
@@ -61,6 +67,15 @@ def tell(text: str) -> None:
     """In the log, and to the terminal: the job is not getting on, and why."""
     logging.getLogger(__name__).info(text)
     _terminal.write(f"{text}\n")
+
+
+def last_words(log: Path) -> str:
+    """What the job of this log failed of; empty where it did not, or was told to leave, or was killed."""
+    with open(log, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 10_000))
+        end = file.read().decode("utf-8", "replace")
+    said = re.split(f"^({FAILED}|{LEFT})", end, flags=re.MULTILINE)
+    return said[-1].strip() if len(said) > 1 and said[-2] == FAILED else ""
 
 
 class Progress:
@@ -82,11 +97,16 @@ class Progress:
         if not self.on or (now - self.shown < self.EVERY and done < self.total):
             return
         self.shown = now
-        left = (now - self.begun) / (done - self.first) * (self.total - done)
-        line = f"{self.title}  {done}/{self.total}  {text()}  {_clock(left)} to go"
+        line = f"{self.title}  {done}/{self.total}  {text()}  {clock(self.seconds_left(done) or 0)} to go"
         columns = os.get_terminal_size(_terminal.fileno()).columns or 80  # a longer line would leave its first part behind
         _terminal.write(f"\r\x1b[K{line[: columns - 1]}")
         _terminal.flush()
+
+    def seconds_left(self, done: int) -> float | None:
+        """By the pace since it began here; None before the first step."""
+        if self.first is None:
+            return None
+        return (time.monotonic() - self.begun) / (done - self.first) * (self.total - done)
 
     def line(self, text: str) -> None:
         logging.getLogger(__name__).info(text)
@@ -97,7 +117,7 @@ class Progress:
             _terminal.flush()
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -73,6 +73,7 @@ class Plan:
     activations: dict[str, Spec] = field(default_factory=dict)
     artifacts: dict[str, Spec] = field(default_factory=dict)
     papers: dict[str, list[str]] = field(default_factory=dict)  # paper -> its artifacts
+    left_out: list[str] = field(default_factory=list)  # artifacts of the papers that the scale does without
     labels: dict[str, dict[str, str]] = field(default_factory=dict)  # artifact -> title, models and data sets as shown
 
     def targets(self, name: str) -> list[str]:
@@ -160,7 +161,6 @@ class Plan:
     def asks(self, stage: str, cost_of: Callable[[Any], Cost] | None = None) -> dict[str, Any]:
         """A stage's resources as Snakemake takes them: of the job's own cost where that is known, more at every attempt."""
         limits: Resources = getattr(self.resources, stage)
-        cores = 0 if limits.gpu else limits.threads
 
         def runtime(wildcards: Any, attempt: int) -> int:
             if cost_of is None:
@@ -171,7 +171,7 @@ class Plan:
         def mem_mb(wildcards: Any, attempt: int) -> int:
             """Half as much again at every attempt: most retries are for other reasons than memory."""
             cost = cost_of(wildcards) if cost_of else None
-            needed = limits.mem_mb * cost.devices + cost.megabytes(cores) if cost else limits.mem_mb
+            needed = self.megabytes(stage, cost) if cost else limits.mem_mb
             return needed * (1 + attempt) // 2
 
         asked = {"physical_batch": limits.physical_batch, "runtime": runtime, "mem_mb": mem_mb}
@@ -179,6 +179,11 @@ class Plan:
             asked["gpu"] = lambda wildcards: limits.gpu * (cost_of(wildcards).devices if cost_of else 1)
             asked["nodes"] = 1  # or a cluster may give two GPUs on two machines
         return asked
+
+    def megabytes(self, stage: str, cost: Cost) -> int:
+        """What a job needs at its first attempt."""
+        limits: Resources = getattr(self.resources, stage)
+        return limits.mem_mb * cost.devices + cost.megabytes(0 if limits.gpu else limits.threads)
 
     def cost_of_run(self, wildcards: Any) -> Cost:
         return cost.training(self.runs[wildcards.run], self.resources.train.physical_batch)
@@ -239,8 +244,10 @@ class _Builder:
             overlay = Document(self.scale_document.file, self.scale.papers[name], ("papers", name))
             documents.append(overlay)
         paper: Paper = self._paper(documents)
-        known = [*paper.artifacts, *left_out(documents)]
+        left = left_out(documents)
+        known = [*paper.artifacts, *left]
         refuse(checks.of_paper(paper, self.datasets, self.taken, known, documents))
+        self.plan.left_out += left
         published = self._published(name, known)
         cells = {group: self._cells(paper, here) for group, here in paper.cells.items()}
         self.plan.papers[name] = list(paper.artifacts)

@@ -514,6 +514,17 @@ class Stages(Strict):
     """One table or figure."""
 
 
+class Device(Strict):
+    """A kind of device, for estimates of what work costs where nothing was measured on it."""
+
+    name: str
+    """A part of the name by which its driver calls it."""
+    peak: Annotated[float, Field(gt=0)]
+    """Multiply-adds a second in float32 without tensor cores, as its maker says: half of its FLOPs."""
+    share: Annotated[float, Field(gt=0, le=1)]
+    """How much of that a training is guessed to sustain."""
+
+
 class Scale(Strict):
     """How much of the papers is run, and with what."""
 

@@ -134,6 +134,17 @@ def training(run: Spec, physical_batch: int) -> Cost:
     return Cost(images * network.multiply_adds, steps, memory, in_work, specs.device_count(run))
 
 
+def record_bytes(run: Spec) -> int:
+    """What a run leaves: its weights; all else is small."""
+    return Network(run).parameters * NUMBER * (2 if run["recipe"]["averaging"] else 1)
+
+
+def checkpoint_bytes(run: Spec) -> int:
+    """While it is unfinished: weights, those of the best epoch, their average, and the optimiser's one or two of each."""
+    copies = 2 + (1 if run["recipe"]["averaging"] else 0) + (1 if run["recipe"]["optimizer"]["name"] == "sgd" else 2)
+    return Network(run).parameters * NUMBER * copies
+
+
 def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
     """A worker's share of the trials, were none given up."""
     trial, trials = training(study["run"], physical_batch), -(-study["trials"] // workers)

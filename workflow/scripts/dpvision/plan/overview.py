@@ -10,7 +10,7 @@ from dpvision.plan.specs import searched_keys
 
 
 def overview(plan: Plan, targets: list[str], root: Path) -> str:
-    chosen = _artifacts(plan, targets)
+    chosen = artifacts_of(plan, targets)
     runs = {run for name in chosen for run in plan.runs_of(name)}
     made = {run for run in runs if _there(plan.record(run), root)}
     rows: list[tuple[str, ...]] = [("artifact", "what", "cells", "runs", "of them made", "itself")]
@@ -42,7 +42,7 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
     return "\n".join(lines)
 
 
-def _artifacts(plan: Plan, targets: list[str]) -> list[str]:
+def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:
     names = []
     for target in targets:
         if target == "all":

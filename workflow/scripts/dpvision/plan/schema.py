@@ -4,12 +4,13 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dpvision.plan.config import Claim, Config, Dataset, Name, Paper, Published, Scale
+from dpvision.plan.config import Claim, Config, Dataset, Device, Name, Paper, Published, Scale
 
 FILES: dict[str, Any] = {
     "claims": dict[Name, Claim],
     "config": Config,
     "datasets": dict[Name, Dataset],
+    "devices": list[Device],
     "paper": Paper,
     "published": list[Published],
     "scale": Scale,

@@ -68,11 +68,11 @@ def _taken(folder: Path) -> tuple[Path, str]:
         if not owner or looks >= LOOKS or _ended(json.loads(owner)):
             if taken := _take(folder, number + 1):
                 if owner:
-                    log.info("takes over from %s, which is dead", _named(json.loads(owner)))
+                    log.info("takes over from %s, which is dead", named(json.loads(owner)))
                 return taken
             continue
         if owner != told:
-            tell(f"this run is being trained already, by {_named(json.loads(owner))}: waits for it, as long as it lives")
+            tell(f"this run is being trained already, by {named(json.loads(owner))}: waits for it, as long as it lives")
             told = owner
         time.sleep(INTERVAL)
 
@@ -94,6 +94,15 @@ def _take(folder: Path, number: int) -> tuple[Path, str] | None:
         if other < number:
             (folder / str(other)).unlink(missing_ok=True)
     return ours, text
+
+
+def owner_of(folder: Path) -> dict[str, Any] | None:
+    """Who has it, for people who look once: by this machine's clock where its kernel cannot say."""
+    text, shown = _look(folder / str(_highest(folder)))
+    if not text or time.time() - shown / 1e9 > LOOKS * INTERVAL:
+        return None
+    owner = json.loads(text)
+    return None if _ended(owner) else owner
 
 
 def _numbers(folder: Path) -> list[int]:
@@ -132,7 +141,7 @@ def _ourselves() -> dict[str, Any]:
     }
 
 
-def _named(owner: dict[str, Any]) -> str:
+def named(owner: dict[str, Any]) -> str:
     job = f", SLURM job {owner['slurm_job']}" if owner["slurm_job"] else ""
     return f"process {owner['process']} on {owner['host']}{job} since {owner['since']}"
 

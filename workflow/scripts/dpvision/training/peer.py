@@ -6,9 +6,10 @@ import pickle
 import sys
 import threading
 
+from dpvision.errors import ToldToLeave
 from dpvision.training.devices import joined
 from dpvision.training.machine import use_threads
-from dpvision.training.run import ToldToLeave, take_part
+from dpvision.training.run import take_part
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpvision.data.prepared import data_part, load
-from dpvision.errors import UserError
+from dpvision.errors import ToldToLeave
 from dpvision.files import digest, read_json
 from dpvision.logs import Progress
 from dpvision.plan import specs
@@ -20,12 +20,9 @@ from dpvision.training.fit import Training
 from dpvision.training.leaving import Left
 from dpvision.training.owner import owned
 from dpvision.training.record import finished_since, metrics, show, write_record
+from dpvision.training.underway import UnderWay
 
 log = logging.getLogger(__name__)
-
-
-class ToldToLeave(UserError):
-    """By a signal, with the state kept."""
 
 
 def train(
@@ -76,6 +73,8 @@ def take_part(
         memory_mb /= devices.count if device.type == "cpu" else 1
         training = Training(spec, load(data, data_part(spec)), physical_batch, device, decided, memory_mb, devices)
         sessions = _resume(training, place)
+        underway = UnderWay(checkpoint, still_ours)
+        underway.kept = training.made
         training.told = lambda: bool(told)
 
         def so_far() -> list[dict[str, Any]]:
@@ -86,15 +85,27 @@ def take_part(
             (due,) = devices.largest(devices.first and place.due())
             if due:
                 save()
+            if underway.due():
+                report()
 
         def save() -> None:
             devices.compare(training.network)
             if devices.first:
                 place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
+                underway.kept = training.made
+
+        def report(told: str | None = None) -> None:
+            if devices.first:
+                underway.write(training, progress.seconds_left(training.made), told)
+
+        def after_epoch(training: Training) -> None:
+            progress.line(_epoch_line(training))
+            report()
 
         try:
             with closing(Progress(record.name, training.planned)) as progress:
-                training.run(after_step, after_epoch=lambda training: progress.line(_epoch_line(training)))
+                report()
+                training.run(after_step, after_epoch)
             devices.compare(training.network)
             if not devices.first:
                 metrics(training)  # with the first, for the record
@@ -104,6 +115,7 @@ def take_part(
         except Left:
             save()
             (number,) = devices.largest(told[0] if told else 0)
+            report(signal.Signals(number).name)
             raise ToldToLeave(
                 f"told to leave ({signal.Signals(number).name}) at step {training.made} of {training.planned}: the state is "
                 f"kept in {place.file}, the same command goes on from there"

@@ -1,0 +1,116 @@
+"""A project's results, written by hand: records, owners, logs, as the jobs leave them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpvision import plan
+from dpvision.code import code_digest
+from dpvision.files import digest, write_csv, write_json, write_text
+from dpvision.looking import work
+from dpvision.looking.status import Status
+from dpvision.plan.reading import read_yaml
+
+MACHINE = {"processor": "A Processor", "threads": 1}
+STAGE = "dpvision.training.run"
+
+
+class Results:
+    """Of the scale demo, with a configuration of its own."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        self.root = root
+        content = read_yaml(plan.ROOT, "config/config.yaml").content
+        self.plan = plan.load(content | {"scale": "demo"} | settings)
+        (root / "config").symlink_to(plan.ROOT / "config")
+
+    @property
+    def runs(self) -> list[str]:
+        return list(self.plan.runs)
+
+    def status(self) -> Status:
+        return Status(self.plan, self.root)
+
+    def log(self, stage: str, name: str, text: str, suffix: str = "log") -> Path:
+        file = self.root / self.plan.results / "logs" / stage / f"{name}.{suffix}"
+        write_text(file, text)
+        return file
+
+    def prepared(self) -> None:
+        for name in self.plan.data:
+            write_json(self.root / plan.DATA / "prepared" / name / "dataset.json", {})
+
+    def search(self, name: str) -> None:
+        write_json(self.root / self.plan.best_of(name), {})
+
+    def checkpoint(self, run: str, **progress: Any) -> None:
+        shown = {"step": 100, "steps": 294, "epoch": 10, "epochs": 30, "epsilon": 1.5, "simulated": False, "told": None}
+        shown |= {"validation_top1": 0.5, "test_top1": 0.25, "seconds_left": 3600.0, "kept": 90}
+        write_json(self.root / self.plan.results / "checkpoints" / run / "progress.json", shown | progress)
+
+    def owner(self, run: str, **changes: Any) -> Path:
+        owner = {"host": "node7", "machine": "another", "process": 12, "process_began": "1", "slurm_job": "77", "since": "noon"}
+        file = self.root / self.plan.results / "runs" / run / ".owner" / "1"
+        write_text(file, json.dumps(owner | changes))
+        return file
+
+    def record(
+        self, run: str, seconds: float = 10.0, code: str = "", sessions: int = 1, top1: float = 0.9, **machine: Any
+    ) -> Path:
+        """Of a run of the plan."""
+        folder, spec = self.root / self.plan.results / "runs" / run, self.plan.runs[run]
+        code = code or code_digest(STAGE)
+        at = {name: {"loss": 0.5, "top1": top1, "top5": 0.99} for name in ("train", "validation", "test")}
+        session = {"code": code, "seconds": seconds / sessions, "started": "2026-01-01", "to_step": 294}
+        epoch = {"step": 10, "clipped": 0.5, "validation_loss": 1.0, "test_loss": 1.0, "seconds": 0.5}
+        rows = [{"epoch": i, **epoch, "validation_top1": 0.1 * i, "test_top1": 0.05 * i} for i in range(1, 6)]
+        write_json(folder / "spec.json", spec)
+        write_json(folder / "metrics.json", {"last_step": {"step": 294, **at}, "best_epoch": {"epoch": 4, **at}})
+        write_csv(folder / "history.csv", rows)
+        epsilon = {"target": spec["budget"]["epsilon"], "rdp": 2.8, "prv": 2.5}
+        steps = {"planned": 294, "made": 294}
+        write_json(
+            folder / "ledger.json",
+            {"epsilon": epsilon, "delta": 1e-4, "noise_multiplier": 1.5, "sampling_rate": 0.1, "steps": steps, "searches": []},
+        )
+        write_text(folder / "weights.safetensors", "")
+        write_json(
+            folder / "provenance.json",
+            {
+                "stage": STAGE,
+                "code": code,
+                "commit": "abc",
+                "packages": {"torch": "2"},
+                "machine": MACHINE | machine,
+                "peak_memory_mb": 600,
+                "seconds": seconds / sessions,
+                "sessions": [session] * sessions,
+                "started": "2026-01-01",
+                "spec": digest(spec),
+            },
+        )
+        return folder
+
+    def everything(self) -> None:
+        self.prepared()
+        for name in self.plan.studies:
+            self.search(name)
+        for run in self.runs:
+            self.record(run)
+        for stage, names in (("curvature", self.plan.hessians), ("activations", self.plan.activations)):
+            for name in names:
+                for file in work.products(self.plan, (stage, name)):
+                    write_text(self.root / file, "")
+
+
+@pytest.fixture
+def results(tmp_path) -> Results:
+    return Results(tmp_path)
+
+
+@pytest.fixture
+def results_of(tmp_path) -> Callable[..., Results]:
+    return lambda **settings: Results(tmp_path, **settings)

@@ -1,0 +1,274 @@
+"""status: what is there, what runs, what failed, and why the rest is missing."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dpvision.code import code_digest
+from dpvision.files import write_json, write_text
+from dpvision.looking.status import Found, as_json, as_text
+from dpvision.training.owner import owned
+
+JOB = """
+import sys, time
+from dpvision import logs
+with logs.job(sys.argv[1]):
+    print("at work", flush=True)
+    open(sys.argv[1] + ".begun", "w").close()
+    time.sleep(60)
+"""
+
+
+def found(results, name: str, stage: str = "train") -> Found:
+    return results.status().found[stage, name]
+
+
+def started(results) -> str:
+    """A run that has all it needs."""
+    results.prepared()
+    for name in results.plan.studies:
+        results.search(name)
+    return results.runs[0]
+
+
+# --- what is done ---
+
+
+def test_nothing_is_there_at_first(results):
+    status = results.status()
+    assert {one.state for one in status.found.values()} == {"missing"}
+    assert status.cells("table1") == {"done": 0, "running": 0, "failed": 0, "missing": 6, "other_code": 0}
+    assert status.itself("table1") == "not made"
+
+
+def test_everything_is_done_when_all_of_it_is_there(results):
+    results.everything()
+    status = results.status()
+    assert {one.state for one in status.found.values()} == {"done"}
+    assert status.cells("table1")["done"] == 6
+    assert status.cells("groups")["done"] == 2
+    assert "missing:" not in as_text(status)
+
+
+def test_a_cell_is_done_when_all_its_seeds_are(results):
+    cell = results.plan.artifacts["table1"]["cells"][0]
+    *most, last = cell["runs"].values()
+    for run in most:
+        results.record(run)
+    assert results.status().cells("table1")["done"] == 0
+    results.record(last)
+    assert results.status().cells("table1")["done"] == 1
+
+
+def test_a_table_of_other_work_than_it_now_rests_on_is_outdated(results):
+    results.everything()
+    for file in results.plan.targets("table1"):
+        write_text(results.root / file, "")
+    assert results.status().itself("table1") == "made"
+    results.record(results.runs[0]).joinpath("metrics.json").unlink()
+    assert results.status().itself("table1") == "outdated"
+
+
+def test_what_other_code_made_is_counted_and_named_session_by_session(results):
+    now, (ours, theirs, mixed, *_) = code_digest("dpvision.training.run"), results.runs
+    results.record(ours)
+    results.record(theirs, code="0123456789ab")
+    made_by = results.record(mixed) / "provenance.json"
+    content = json.loads(made_by.read_text())
+    write_json(made_by, content | {"sessions": [{"code": "ba9876543210"}, *content["sessions"]]})
+    status = results.status()
+    assert [run for run in results.runs if status.found["train", run].other_code] == [theirs, mixed]
+    assert f"  results/demo/runs/{theirs}  (code 0123456789ab, now {now})" in as_text(status).splitlines()
+    assert "all results were made by the code that is here" not in as_text(status)
+
+
+def test_it_says_when_all_is_of_this_code(results):
+    results.everything()
+    assert as_text(results.status()).endswith("all results were made by the code that is here")
+
+
+def test_what_a_scale_leaves_out_is_named(results_of):
+    simulated = results_of(scale="simulate").status()
+    assert simulated.plan.left_out == ["groups"]
+    assert "left out at this scale: groups" in as_text(simulated)
+
+
+# --- what runs ---
+
+
+def test_a_run_with_a_living_owner_runs_and_shows_how_far_it_is(results):
+    run = started(results)
+    results.checkpoint(run)
+    results.owner(run)
+    one = found(results, run)
+    assert one.state == "running"
+    assert one.reason == "process 12 on node7, SLURM job 77 since noon"
+    text = as_text(results.status())
+    assert re.search(
+        r"epoch 10/30  step 100/294  ε 1\.50  validation 50\.0%  (1:00:00|59:5\d) to go  process 12 on node7", text
+    )
+
+
+def test_time_left_is_counted_from_when_it_was_written(results):
+    run = started(results)
+    results.checkpoint(run)
+    results.owner(run)
+    file = results.root / "results/demo/checkpoints" / run / "progress.json"
+    os.utime(file, (time.time() - 1800,) * 2)
+    assert re.search(r"  (30:00|29:5\d) to go", as_text(results.status()))
+
+
+def test_an_owner_without_a_sign_of_life_for_a_minute_is_dead(results):
+    run = started(results)
+    file = results.owner(run)
+    os.utime(file, (time.time() - 61,) * 2)
+    assert found(results, run).state == "missing"
+
+
+def test_an_owner_of_this_machine_is_dead_when_the_kernel_says_so(results):
+    run = started(results)
+    with owned(results.root / "results/demo/runs" / run / ".owner"):
+        assert found(results, run).state == "running"
+        file = results.root / "results/demo/runs" / run / ".owner/1"
+        results.owner(run, **json.loads(file.read_text()) | {"process_began": "0"})
+        assert found(results, run).state == "missing"
+
+
+@pytest.mark.parametrize("stage", ["curvature", "search"])
+def test_other_jobs_run_as_long_as_their_log_is_in_use(results, stage):
+    key, log = {
+        "curvature": lambda: (name := next(iter(results.plan.hessians)), f"curvature/{name}.log"),
+        "search": lambda: (name := next(iter(results.plan.studies)), f"search_worker/{name}/1.log"),
+    }[stage]()
+    path = results.root / "results/demo/logs" / log
+    process = subprocess.Popen([sys.executable, "-c", JOB, str(path)])
+    while not path.with_name(path.name + ".begun").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    one = found(results, key, stage)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert (one.state, f"as results/demo/logs/{log} says" in one.reason) == ("running", True)
+    assert found(results, key, stage).state == "missing"
+
+
+# --- what failed ---
+
+
+def test_what_ended_with_an_error_failed_and_says_of_what(results):
+    run = started(results)
+    results.log("train", run, "12:00:00  epoch 1\nTraceback\nKeyError: 'a'\nfailed: KeyError: 'a'\n")
+    one = found(results, run)
+    assert (one.state, one.reason, one.log) == ("failed", "KeyError: 'a'", f"results/demo/logs/train/{run}.log")
+    assert results.status().cells("table1")["failed"] == 1
+    lines = [line.strip() for line in as_text(results.status()).splitlines()]
+    at = lines.index("KeyError: 'a'")
+    assert lines[at - 1].startswith(f"{run}  for table1")
+    assert lines[at + 1] == f"results/demo/logs/train/{run}.log"
+
+
+def test_what_failed_and_runs_again_runs(results):
+    run = started(results)
+    results.log("train", run, "failed: KeyError: 'a'\n")
+    results.owner(run)
+    assert found(results, run).state == "running"
+
+
+def test_what_failed_and_was_made_since_is_done(results):
+    run = started(results)
+    results.log("train", run, "failed: KeyError: 'a'\n")
+    results.record(run)
+    assert found(results, run).state == "done"
+
+
+# --- why it is missing ---
+
+
+def test_a_run_waits_for_its_data(results):
+    for name in results.plan.studies:
+        results.search(name)
+    data = next(iter(results.plan.data))
+    assert found(results, results.runs[0]).reason == f"waits for the data set results/data/prepared/{data} (not made yet)"
+    write_text(results.root / "results/data/logs/download/digits.log", "failed: no network\n")
+    assert "(failed: no network; results/data/logs/download/digits.log)" in found(results, results.runs[0]).reason
+
+
+def test_a_run_waits_for_its_search(results):
+    results.prepared()
+    study = results.status().found["train", results.runs[0]]
+    assert re.fullmatch(r"waits for the search digits-scaleresnet9-eps7\.42-groups-\w+ \(missing\)", study.reason)
+
+
+def test_a_hessian_waits_for_its_training(results):
+    name = next(iter(results.plan.hessians))
+    results.prepared()
+    assert found(results, name, "curvature").reason == "waits for its training (missing)"
+    results.record(results.plan.hessians[name]["run"])
+    assert found(results, name, "curvature").reason == "never started"
+
+
+def test_a_run_that_was_told_to_leave_goes_on_from_its_step(results):
+    run = started(results)
+    results.log("train", run, "left: told to leave\n")
+    results.checkpoint(run, told="SIGTERM")
+    assert found(results, run).reason == "left, told to by SIGTERM; goes on from step 90 of 294"
+
+
+def test_a_run_that_was_killed_goes_on_from_its_checkpoint_if_it_had_one(results):
+    run = started(results)
+    assert found(results, run).reason == "never started"
+    results.log("train", run, "12:00:00  begins\n")
+    assert found(results, run).reason == "was killed or cut off"
+    results.checkpoint(run)
+    assert found(results, run).reason == "was killed; goes on from step 90 of 294 or a little later"
+
+
+def test_a_record_that_was_deleted_is_said_to_be(results):
+    run = started(results)
+    results.log("train", run, "12:00:00  the last epoch\n")
+    results.log("train", run, "{}", "jsonl")  # Snakemake's benchmark, after the job succeeded
+    assert found(results, run).reason == "was made, and deleted since"
+
+
+def test_a_search_that_nobody_works_on_says_how_far_it_came(results):
+    name = next(iter(results.plan.studies))
+    results.prepared()
+    results.log(f"search_worker/{name}", "0", "12:00:00  begins\n")
+    for trial in range(3):
+        write_text(results.root / f"results/demo/studies/{name}/trials/{trial}.lock", "")
+    assert found(results, name, "search").reason == "3 of 4 trials begun, and nobody works on it now"
+
+
+def test_all_that_is_missing_names_the_artifacts_to_ask_for(results):
+    targets = found(results, results.plan.runs_of("figure2")[0]).targets
+    assert targets == ["table1", "table4", "hessian", "figure2", "figure3", "spectrum"]
+    assert found(results, results.runs[0]).targets == ["table1"]
+    assert "  2 searches for table1, table4, hessian and 4 more: waits for the data set" in as_text(results.status())
+
+
+# --- for programs ---
+
+
+def test_programs_get_all_of_it(results):
+    run = started(results)
+    results.checkpoint(run)
+    results.owner(run)
+    shown = json.loads(json.dumps(as_json(results.status())))
+    one = next(one for one in shown["work"] if one["name"] == run)
+    assert (one["state"], one["progress"]["step"], one["targets"]) == ("running", 100, ["table1"])
+    assert next(row for row in shown["artifacts"] if row["artifact"] == "table1")["cells"]["running"] == 1
+    assert len(shown["work"]) == 2 + 18 + 6 + 2
+
+
+def test_looking_writes_nothing(results):
+    results.everything()
+    results.owner(results.runs[0])
+    files = {file: file.stat().st_mtime_ns for file in results.root.rglob("*")}
+    as_text(results.status())
+    assert {file: file.stat().st_mtime_ns for file in results.root.rglob("*")} == files

@@ -1,0 +1,260 @@
+"""What work would cost: device-hours, wall time, memory, disk; by what past records took, else by guesses."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from dpvision.errors import UserError
+from dpvision.files import read_json
+from dpvision.logs import clock
+from dpvision.looking import work
+from dpvision.looking.show import device as device_of
+from dpvision.looking.status import progress_of
+from dpvision.looking.text import aligned, counted
+from dpvision.looking.work import PLURALS, STAGES, Key
+from dpvision.plan import cost
+from dpvision.plan.build import Plan
+from dpvision.plan.config import Device
+from dpvision.plan.cost import Cost
+from dpvision.plan.reading import read_yaml, validated
+from dpvision.plan.specs import Spec
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What has one throughput on one device: a search's trials are trainings."""
+
+    stage: str
+    network: str
+    multiply_adds: int
+    precision: str
+
+
+@dataclass(frozen=True)
+class Past:
+    """A record, as what it took."""
+
+    kind: Kind
+    device: str
+    cost: Cost
+    seconds: float
+    """On all its devices together."""
+    started: str
+    here: bool
+    """At the scale that is planned."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a piece of work would take from where it is; nothing where it is done."""
+
+    key: Key
+    seconds: float
+    """On all its devices together, the part that is left."""
+    whole: float
+    """The same from the beginning."""
+    longest: float
+    """Wall time of the longest of its jobs: the workers of a search share it."""
+    devices: int
+    megabytes: int
+    record: int
+    """Bytes that it leaves."""
+    checkpoint: int
+    """Bytes that it needs meanwhile."""
+    by: str
+    """measured, measured on other networks, or guessed."""
+
+
+class Estimator:
+    def __init__(self, plan: Plan, root: Path, device: str | None = None) -> None:
+        """`device`: a part of the name of one that has records or is in config/devices.yaml; without, the last one here."""
+        self.plan, self.root = plan, root
+        self.past = list(_past(plan, root))
+        self.device, self.speed = self._device(device)
+        self.past = [past for past in self.past if past.device == self.device]
+
+    def _device(self, asked: str | None) -> tuple[str | None, float | None]:
+        """Its name, and the speed that is guessed of it; without either, what the scale counts on."""
+        if asked is None:
+            last = max((past for past in self.past if past.here), key=lambda past: past.started, default=None)
+            return (last.device if last else None), None
+        known: list[Device] = validated(list[Device], [read_yaml(self.root, "config/devices.yaml")])
+        measured = {past.device: None for past in self.past if asked.lower() in past.device.lower()}
+        guessed = {one.name: one.peak * one.share for one in known if one.name.lower() in asked.lower()}
+        guessed = guessed or {one.name: one.peak * one.share for one in known if asked.lower() in one.name.lower()}
+        found: dict[str, float | None] = {**measured} or {**guessed}
+        if len(found) != 1:
+            names = list(found) or [*{past.device for past in self.past}, *(one.name for one in known)]
+            raise UserError(f"--device {asked}: {'which' if found else 'unknown'}? Known: {', '.join(names)}")
+        return next(iter(found.items()))
+
+    def job(self, key: Key) -> Job:
+        stage, run = key[0], work.run_of(self.plan, key)
+        whole, share = self._costs(key)
+        seconds, by = self.seconds(_kind(stage, run), whole, self.past)
+        left = self._left(key)
+        trains = stage == "train"
+        return Job(
+            key,
+            left * seconds,
+            seconds,
+            left * self.seconds(_kind(stage, run), share, self.past)[0] / share.devices,
+            share.devices,
+            self.plan.megabytes(stage, share),
+            cost.record_bytes(run) if trains else 0,
+            cost.checkpoint_bytes(run) if trains and left else 0,
+            by,
+        )
+
+    def _costs(self, key: Key) -> tuple[Cost, Cost]:
+        """Of all of it, and of the longest of its jobs."""
+        stage, spec, run = key[0], work.spec_of(self.plan, key), work.run_of(self.plan, key)
+        batch = getattr(self.plan.resources, stage).physical_batch
+        if stage == "search":
+            return cost.search_worker(spec, batch, 1), cost.search_worker(spec, batch, self.plan.workers)
+        one = {
+            "train": lambda: cost.training(run, batch),
+            "curvature": lambda: cost.curvature(spec, run, batch),
+            "activations": lambda: cost.activations(spec, run),
+        }[stage]()
+        return one, one
+
+    def _left(self, key: Key) -> float:
+        """The share that is still to be done."""
+        if work.is_done(self.plan, key, self.root):
+            return 0.0
+        if key[0] == "search":  # a worker is done when the study has all its trials
+            return 0.0 if list((self.root / work.folder(self.plan, key) / "workers").glob("*.json")) else 1.0
+        progress = progress_of(self.root / self.plan.results / "checkpoints" / key[1]) if key[0] == "train" else None
+        return 1 - progress["kept"] / progress["steps"] if progress else 1.0
+
+    def seconds(self, kind: Kind, of: Cost, past: list[Past]) -> tuple[float, str]:
+        """On all devices together, by these records; and by what that is known."""
+        same = [one for one in past if one.kind == kind]
+        alike = same or [one for one in past if one.kind.stage == kind.stage]
+        if alike:
+            rate = median(one.cost.work / one.seconds for one in alike)
+            return of.work / rate, "measured" if same else "measured on other networks"
+        speed = self.speed or getattr(self.plan.resources, kind.stage).speed
+        return of.work / speed + of.steps * cost.STEP * of.devices, "guessed"
+
+    def errors(self) -> dict[str, list[float]]:
+        """By stage, how far each record was from what the others would have said, as a share of what it took."""
+        found: dict[str, list[float]] = {}
+        for i, one in enumerate(self.past):
+            said, _ = self.seconds(one.kind, one.cost, self.past[:i] + self.past[i + 1 :])
+            found.setdefault(one.kind.stage, []).append(abs(said - one.seconds) / one.seconds)
+        return found
+
+    def words(self) -> list[str]:
+        """What the estimate rests on."""
+        errors = self.errors()
+        if not errors:
+            what = f"{self.device}, by config/devices.yaml" if self.device else "the `speed` that the scale counts on"
+            return [f"guessed: no record tells; with {what}"]
+        counts = ", ".join(counted(STAGES[stage], PLURALS[stage], len(values)) for stage, values in errors.items())
+        lines = [f"on {self.device}, by {counts}; each of them, predicted from the others:"]
+        for stage, values in errors.items():
+            lines.append(f"  {PLURALS[stage]}: wrong by {median(values):.0%} in the median, {max(values):.0%} at worst")
+        return lines
+
+
+def _kind(stage: str, run: Spec) -> Kind:
+    stage = "train" if stage == "search" else stage
+    return Kind(stage, run["model"]["slug"], cost.Network(run).multiply_adds, run["recipe"].get("precision", "float32"))
+
+
+def _past(plan: Plan, root: Path) -> Iterator[Past]:
+    """Trainings of all scales and configurations; of the other stages, whose records do not hold their specs, the plan's."""
+    for made_by in [*root.glob("results/runs/*/provenance.json"), *root.glob("results/*/runs/*/provenance.json")]:
+        provenance, run = read_json(made_by), read_json(made_by.with_name("spec.json"))
+        try:
+            counted = cost.training(run, 1)
+        except KeyError:  # of a time when specs had other keys
+            continue
+        seconds = sum(session["seconds"] for session in provenance["sessions"]) * counted.devices
+        here = made_by.parents[2] == root / plan.results
+        yield Past(_kind("train", run), device_of(provenance), counted, seconds, provenance["started"], here)
+    for stage, specs in (("curvature", plan.hessians), ("activations", plan.activations)):
+        for name, spec in specs.items():
+            made_by = root / work.folder(plan, (stage, name)) / "provenance.json"
+            if made_by.exists():
+                provenance, run = read_json(made_by), plan.runs[spec["run"]]
+                counted = cost.curvature(spec, run, 1) if stage == "curvature" else cost.activations(spec, run)
+                seconds = provenance["seconds"]
+                yield Past(_kind(stage, run), device_of(provenance), counted, seconds, provenance["started"], here=True)
+
+
+def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
+    """Were they started one after the other as devices come free, the longest of a stage first."""
+    free = [0.0] * devices
+    ends: dict[Key, float] = {}
+    for job in sorted(jobs.values(), key=lambda job: (list(STAGES).index(job.key[0]), -job.longest)):
+        ready = max((ends.get(key, 0.0) for key in work.needs(plan, job.key)), default=0.0)
+        end = ready
+        left = job.seconds / job.devices
+        while left > 1e-6 * job.seconds:
+            taken = [heapq.heappop(free) for _ in range(min(job.devices, devices))]
+            done = max(ready, *taken) + min(left, job.longest)
+            left -= job.longest
+            for _ in taken:
+                heapq.heappush(free, done)
+            end = max(end, done)
+        ends[job.key] = end
+    return max(ends.values(), default=0.0)
+
+
+def table(plan: Plan, estimator: Estimator, chosen: list[str], devices: int) -> dict[str, Any]:
+    """By artifact and stage, what is left and what all of it takes; what is shared counts once in the total."""
+    below = {artifact: work.all_below(plan, artifact) for artifact in chosen}
+    jobs = {key: estimator.job(key) for keys in below.values() for key in keys}
+    rows = [{"artifact": artifact, **_sums([jobs[key] for key in keys])} for artifact, keys in below.items()]
+    return {
+        "scale": plan.scale,
+        "device": estimator.device,
+        "rests_on": estimator.words(),
+        "errors": estimator.errors(),
+        "artifacts": rows,
+        "total": _sums(jobs.values()),
+        "devices": devices,
+        "wall_seconds": wall_seconds(plan, {key: job for key, job in jobs.items() if job.seconds}, devices),
+        "longest_job_seconds": max((job.longest for job in jobs.values()), default=0),
+        "checkpoint_bytes": devices * max((job.checkpoint for job in jobs.values()), default=0),
+    }
+
+
+def _sums(jobs: Iterable[Job]) -> dict[str, Any]:
+    jobs = list(jobs)
+    left = [job for job in jobs if job.seconds]
+    return {
+        "stages": {stage: sum(job.seconds for job in left if job.key[0] == stage) for stage in STAGES},
+        "device_seconds_left": sum(job.seconds for job in left),
+        "device_seconds": sum(job.whole for job in jobs),
+        "megabytes": max((job.megabytes for job in left), default=0),
+        "record_bytes_left": sum(job.record for job in left),
+        "record_bytes": sum(job.record for job in jobs),
+        "by": sorted({job.by for job in left}),
+    }
+
+
+def as_text(plan: Plan, found: dict[str, Any]) -> str:
+    rows: list[tuple[str, ...]] = [("device-hours", *PLURALS.values(), "left", "of all", "memory a job", "disk", "")]
+    for row in [*found["artifacts"], {"artifact": "all of it", **found["total"]}]:
+        hours = [*row["stages"].values(), row["device_seconds_left"], row["device_seconds"]]
+        sizes = f"{row['megabytes'] / 1000:.1f} GB" if row["megabytes"] else "", f"{row['record_bytes_left'] / 1e6:.0f} MB"
+        rows.append((row["artifact"], *(f"{seconds / 3600:.2f}" for seconds in hours), *sizes, ", ".join(row["by"])))
+    devices = counted("device", "devices", found["devices"])
+    return "\n".join(
+        [
+            f"scale {plan.scale}: {plan.title}",
+            *found["rests_on"],
+            "",
+            *aligned(rows),
+            "",
+            f"what artifacts share counts once in the last line; on {devices}: {clock(found['wall_seconds'])}, "
+            f"the longest job {clock(found['longest_job_seconds'])}, {found['checkpoint_bytes'] / 1e6:.0f} MB of checkpoints",
+        ]
+    )

@@ -1,0 +1,108 @@
+"""Runs by a part of their name: their records of whatever configuration, and those that a plan has and nobody made yet."""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpvision.code import code_digest
+from dpvision.errors import UserError
+from dpvision.files import read_json
+from dpvision.looking.status import progress_of
+from dpvision.plan.build import Plan
+from dpvision.plan.specs import Spec
+from dpvision.training.owner import named, owner_of
+
+
+@dataclass
+class Run:
+    """A run as it is now; what it has not left yet is None or empty."""
+
+    folder: str
+    """Below the project's folder."""
+    spec: Spec | None
+    history: list[dict[str, float | None]]
+    metrics: dict[str, Any] | None
+    ledger: dict[str, Any] | None
+    provenance: dict[str, Any] | None
+    progress: dict[str, Any] | None
+    owner: str | None
+    artifacts: list[str]
+    """Of the present configuration, those that show it."""
+
+    @property
+    def name(self) -> str:
+        return Path(self.folder).name
+
+    @property
+    def sessions(self) -> list[dict[str, Any]]:
+        return self.provenance["sessions"] if self.provenance else []
+
+    @property
+    def other_code(self) -> str | None:
+        """By which code it was made, where that is not the code that is here."""
+        if not self.provenance:
+            return None
+        codes = {self.provenance["code"], *(session["code"] for session in self.sessions)}
+        now = code_digest(self.provenance["stage"])
+        return None if codes == {now} else f"{' and '.join(sorted(codes))}, now {now}"
+
+
+def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | None) -> Run:
+    """The one run with this part in its folder's name, begun if there is one; `plan_of` a scale says what is planned."""
+    planned = plan_of(scale or "")
+    begun: set[str] = set()
+    for runs in (root / planned.results / "runs", *(() if scale else [root / "results/runs", *root.glob("results/*/runs")])):
+        begun |= {str(folder.relative_to(root)) for folder in runs.glob("*-*")}
+    there = begun | {f"{planned.results}/runs/{name}" for name in planned.runs}
+    matching = sorted(folder for folder in begun if part in folder) or sorted(folder for folder in there if part in folder)
+    exact = [folder for folder in matching if part in (folder, Path(folder).name)]
+    if len(exact or matching) != 1:
+        what = (
+            f'{len(matching)} runs have "{part}" in their name; say more of it'
+            if matching
+            else f'no run has "{part}" in its name'
+        )
+        raise UserError("\n".join([f"{what}:", *(f"  {folder}" for folder in matching or sorted(there))]))
+    (folder,) = exact or matching
+    of = Path(folder).parts[1]
+    return read(
+        root, folder, planned if folder.startswith(f"{planned.results}/runs/") else plan_of("paper" if of == "runs" else of)
+    )
+
+
+def read(root: Path, folder: str, plan: Plan) -> Run:
+    whole, name = root / folder, Path(folder).name
+    checkpoint = root / plan.results / "checkpoints" / name
+    owner = owner_of(whole / ".owner")
+    return Run(
+        folder,
+        _json(whole / "spec.json") or plan.runs.get(name),
+        _history(whole / "history.csv") or _history(checkpoint / "history.csv"),
+        _json(whole / "metrics.json"),
+        _json(whole / "ledger.json"),
+        _json(whole / "provenance.json"),
+        progress_of(checkpoint),
+        named(owner) if owner else None,
+        [artifact for artifact in plan.artifacts if name in plan.runs_of(artifact)],
+    )
+
+
+def _json(file: Path) -> Any:
+    return read_json(file) if file.exists() else None
+
+
+def _history(file: Path) -> list[dict[str, float | None]]:
+    if not file.exists():
+        return []
+    with open(file, newline="", encoding="utf-8") as rows:
+        return [{key: float(value) if value else None for key, value in row.items()} for row in csv.DictReader(rows)]
+
+
+def flat(spec: Spec, prefix: str = "") -> dict[str, Any]:
+    """By dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in spec.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found

@@ -1,0 +1,159 @@
+"""A run's card: what it is, what came out, what it spent, how it went."""
+
+from typing import Any
+
+from dpvision.logs import clock
+from dpvision.looking.runs import Run
+from dpvision.looking.status import how_far
+from dpvision.looking.text import aligned, curve
+from dpvision.plan import specs
+from dpvision.plan.specs import Spec
+
+SETS = ("train", "validation", "test")
+WHEN = {"last_step": "last step", "best_epoch": "best epoch", "averaged": "averaged"}
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.name,
+        "folder": run.folder,
+        "state": state(run),
+        "artifacts": run.artifacts,
+        "other_code": run.other_code,
+        "seconds": seconds(run),
+        "interruptions": interruptions(run),
+        "device": device(run.provenance) if run.provenance else None,
+        **{key: getattr(run, key) for key in ("spec", "metrics", "ledger", "provenance", "progress", "owner", "history")},
+    }
+
+
+def as_text(run: Run) -> str:
+    rows = [("run", run.folder), ("state", _state_in_words(run))]
+    if run.artifacts:
+        rows.append(("shown in", ", ".join(run.artifacts)))
+    if run.spec:
+        rows += _spec(run.spec)
+    rows += _privacy(run)
+    if run.provenance:
+        rows += _made(run)
+    lines = aligned(rows)
+    if run.metrics:
+        lines += ["", *_metrics(run.metrics)]
+    if run.history:
+        lines += ["", *_curve(run)]
+    return "\n".join(lines)
+
+
+def state(run: Run) -> str:
+    """In the words of status; whether it failed, its log knows."""
+    return "done" if run.provenance else "running" if run.owner else "missing"
+
+
+def _state_in_words(run: Run) -> str:
+    far = how_far(run.progress)
+    if state(run) == "running":
+        return f"running: {far}{run.owner}"
+    kept = f"; goes on from step {run.progress['kept']}" if run.progress and run.progress["kept"] else ""
+    return "done" if run.provenance else f"missing{kept}; why: python -m dpvision status"
+
+
+def _spec(run: Spec) -> list[tuple[str, str]]:
+    data, model, recipe = run["data"], run["model"], run["recipe"]
+    rest = {key: value for key, value in model.items() if key not in ("family", "slug")}
+    optimizer, schedule = dict(recipe["optimizer"]), dict(recipe["schedule"])
+    rows = [
+        ("data", f"{data['name']}: {specs.training_count(run)} train, {data['validation']} validation, {data['test']} test"),
+        ("model", f"{model['slug']} ({_pairs(rest)})"),
+        (
+            "optimiser",
+            f"{optimizer.pop('name')} ({_pairs(optimizer)}), schedule {schedule.pop('name')} {_pairs(schedule)}".rstrip(),
+        ),
+        ("length", f"{recipe['epochs']} epochs, {specs.step_count(run)} steps of {recipe['batch']} examples expected"),
+    ]
+    shown = ("optimizer", "schedule", "epochs", "batch")
+    rest = {key: value for key, value in recipe.items() if key not in shown and value is not None}
+    rows.append(("recipe", _pairs(rest)))
+    if found := run.get("found_by"):
+        rows.append(("searched", ", ".join(f"{key} by {study}" for key, study in found.items())))
+    return [*rows, ("seed", str(run["seed"]))]
+
+
+def _pairs(values: dict[str, Any]) -> str:
+    def said(value: Any) -> str:
+        if isinstance(value, dict):
+            return f"({_pairs(value)})" if "study" not in value else "left to a search"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(f"{key.replace('_', ' ')} {said(value)}" for key, value in values.items())
+
+
+def _privacy(run: Run) -> list[tuple[str, str]]:
+    budget = run.spec["budget"] if run.spec else None
+    if run.spec and not budget:
+        return [("privacy", "not private")]
+    rows = []
+    if run.ledger:
+        of = run.ledger.get("simulated", run.ledger)
+        spent = ", ".join(f"{of['epsilon'][name]:.3f} by {name.upper()}" for name in ("rdp", "prv") if name in of["epsilon"])
+        words = "simulated ε" if "simulated" in run.ledger else "ε"
+        rows.append(("privacy", f"{words} {spent}, of {of['epsilon']['target']:g} at δ {of['delta']:g}"))
+        rows.append(
+            ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
+        )
+        for search in run.ledger.get("searches", []):
+            rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
+    elif budget:
+        rows.append(("privacy", f"ε {budget['epsilon']:g} at δ {budget['delta']:g} is the budget"))
+    clipped = [row["clipped"] for row in run.history if row["clipped"] is not None]
+    if clipped:
+        share = f"{clipped[0]:.0%} of examples in the first epoch, {clipped[-1]:.0%} in the last"
+        rows.append(("clipped", f"{share}, {sum(clipped) / len(clipped):.0%} on average"))
+    return rows
+
+
+def seconds(run: Run) -> float | None:
+    """Of all its sessions."""
+    return round(sum(session["seconds"] for session in run.sessions), 3) if run.provenance else None
+
+
+def interruptions(run: Run) -> int | None:
+    return len(run.sessions) - 1 if run.provenance else None
+
+
+def device(provenance: dict[str, Any]) -> str:
+    machine = provenance["machine"]
+    return (
+        machine["gpu"]
+        if "gpu" in machine
+        else f"{machine['processor']}, {machine['threads']} threads".replace("1 threads", "1 thread")
+    )
+
+
+def _made(run: Run) -> list[tuple[str, str]]:
+    made = run.provenance or {}
+    often = {0: "never interrupted", 1: "interrupted once"}.get(
+        len(run.sessions) - 1, f"interrupted {len(run.sessions) - 1} times"
+    )
+    here = f"other than what is here: {run.other_code}" if run.other_code else f"{made['code']}, as is here"
+    return [
+        ("time", f"{clock(seconds(run) or 0)} on {device(made)}; {often}"),
+        ("code", f"{here}; commit {made['commit'] or 'unknown'}, torch {made['packages']['torch']}"),
+    ]
+
+
+def _metrics(metrics: dict[str, Any]) -> list[str]:
+    rows: list[tuple[str, ...]] = [("top-1", *SETS, "test top-5")]
+    for key, words in WHEN.items():
+        if at := metrics.get(key):
+            which = f" {at['epoch']} (by validation)" if "epoch" in at else f" {at['step']}" if "step" in at else ""
+            values = [at[name]["top1"] for name in SETS] + [at["test"].get("top5")]
+            rows.append((words + which, *("" if value is None else f"{value:.2%}" for value in values)))
+    return aligned(rows)
+
+
+def _curve(run: Run) -> list[str]:
+    lines = []
+    for name in ("validation", "test"):
+        values = [row[f"{name}_top1"] for row in run.history]
+        lines += [f"{name} top-1, epochs 1 to {len(values)}", *curve([value for value in values if value is not None])]
+    return lines
