@@ -18,6 +18,7 @@ from dpvision.plan.overview import overview
 @pytest.fixture
 def dpvision(monkeypatch, capsys):
     """Runs a command in this process and returns what it printed."""
+    command_line._here.cache_clear()  # the place of a process, usually
 
     def run(*words: str) -> str:
         monkeypatch.setattr(sys, "argv", ["dpvision", *words])
