@@ -47,7 +47,7 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         log.info("%s: trying %s", name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
-            origins.append(_label(source))
+            origins.append("a folder of the user's" if own else _label(source))  # which one is nobody else's business
 
     if raw.missing():
         raise UserError(_no_source(raw, faults))

@@ -17,7 +17,19 @@ ROOT = Path(__file__).parents[4]
 DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
 TABLES = ("csv", "md", "tex")
 FIGURES = ("svg", "pdf", "png", "csv")
-RULES = ("all", "download", "prepare", "search_worker", "search", "train", "curvature", "activations", "table", "figure")
+RULES = (
+    "all",
+    "download",
+    "prepare",
+    "search_worker",
+    "search",
+    "train",
+    "curvature",
+    "activations",
+    "table",
+    "figure",
+    "archive",
+)
 FOLDERS = {
     "accuracy": "tables",
     "hessian": "tables",
@@ -117,6 +129,36 @@ class Plan:
             "curves": lambda: {"histories": [f"{self.results}/runs/{run}/history.csv" for run in runs]},
             "search": lambda: {"trials": [f"{self.results}/studies/{study}/trials.csv" for study in spec["studies"]]},
         }[spec["kind"]]()
+
+    def kept(self) -> dict[str, list[str]]:
+        """What an archive keeps of all that artifacts rest on, by name: runs, studies, analyses, data."""
+        runs = dict.fromkeys(run for artifact in self.artifacts for run in self.runs_of(artifact))
+        studies = dict.fromkeys(study for run in runs for study in specs.searched_keys(self.runs[run]).values())
+        studies |= dict.fromkeys(study for spec in self.artifacts.values() for study in spec.get("studies", {}))
+        analyses = dict.fromkeys(name for spec in self.artifacts.values() for name in spec.get("analyses", {}).values())
+        trained = [*(self.runs[run] for run in runs), *(self.studies[study]["run"] for study in studies)]
+        return {
+            "runs": list(runs),
+            "studies": list(studies),
+            "hessians": [name for name in analyses if name in self.hessians],
+            "activations": [name for name in analyses if name in self.activations],
+            "data": list(dict.fromkeys(run["data"]["prepared"] for run in trained)),
+        }
+
+    def kept_files(self) -> list[str]:
+        """The files of an archive that are results: artifacts, what they are made of, and all of the records around that."""
+        kept = self.kept()
+        names = {
+            "studies": ("best.json", "trials.csv", "provenance.json"),
+            "hessians": ("hessian.json", "provenance.json"),
+            "activations": ("histograms.csv", "provenance.json"),
+        }
+        records = [file for run in kept["runs"] for file in self.record(run)]
+        records += [f"{self.results}/{kind}/{name}/{file}" for kind in names for name in kept[kind] for file in names[kind]]
+        records += [f"{DATA}/prepared/{name}/{file}" for name in kept["data"] for file in ("dataset.json", "provenance.json")]
+        records += [f"{DATA}/raw/{self.data[name]['name']}/files.json" for name in kept["data"]]
+        records += [f"{self.results}/plan/{artifact}.json" for artifact in self.artifacts]
+        return list(dict.fromkeys(self.everything("all") + records))
 
     def asks(self, stage: str, cost_of: Callable[[Any], Cost] | None = None) -> dict[str, Any]:
         """A stage's resources as Snakemake takes them: of the job's own cost where that is known, more at every attempt."""

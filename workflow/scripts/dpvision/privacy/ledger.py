@@ -1,5 +1,8 @@
 """What a training spent, what it rests on, and what was not accounted for."""
 
+from typing import Any
+
+from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
 
 NEIGHBOURS = "add or remove one training example"
@@ -18,6 +21,16 @@ NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
 ]
+
+
+def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict]) -> dict[str, Any]:
+    """The ledger of a run; `mechanism` is none without a budget, `found` the best.json of each search that chose for it."""
+    if mechanism is None:
+        return no_ledger()
+    arguments = (mechanism, specs.step_count(spec), spec["recipe"]["clip"], spec["budget"], specs.training_count(spec))
+    if (divisor := specs.simulated(spec)) > 1:
+        return simulated_ledger(*arguments, divisor)
+    return ledger(*arguments, [{"study": study, **best["privacy"]} for study, best in found.items()])
 
 
 def ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, searches: list[dict]) -> dict:
