@@ -2,11 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from zipfile import ZipFile
-
-import pytest
 
 from dpvision import plan
 from dpvision.archive.pack import write_archive
@@ -14,14 +10,13 @@ from dpvision.curvature.job import examine
 from dpvision.data.download import fetch
 from dpvision.data.prepare import prepare
 from dpvision.files import write_if_changed, write_text
-from dpvision.plan import specs
 from dpvision.reporting.activations import measure
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.tables import write_table
 from dpvision.search.study import conclude, work
 from dpvision.training.run import train
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 SCALE = """
 title: seconds
 papers:
@@ -98,22 +93,3 @@ class Made:
     def archive(self, out: Path) -> Path:
         write_archive(self.plan, out, self.root, self.project)
         return out
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return Made(tmp_path_factory.mktemp("made"))
-
-
-@pytest.fixture(scope="session")
-def archive(made: Made) -> Path:
-    return made.archive(made.root / "results/tiny/archive/dpvision.zip")
-
-
-@pytest.fixture
-def unpacked(archive: Path, tmp_path: Path) -> Path:
-    """The archive's folder, on a path with spaces, to be damaged."""
-    folder = tmp_path / "an archive, unpacked"
-    with ZipFile(archive) as packed:
-        packed.extractall(folder)
-    return folder
