@@ -14,7 +14,8 @@ from made import git
 from rocrate.rocrate import ROCrate
 
 from dpvision.archive import names
-from dpvision.archive.pack import MANIFEST, write_archive
+from dpvision.archive.contents import MANIFEST
+from dpvision.archive.pack import write_archive
 from dpvision.errors import UserError
 from dpvision.files import file_digest, write_text
 from dpvision.plan.build import FOLDERS

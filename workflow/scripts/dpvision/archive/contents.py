@@ -12,6 +12,7 @@ from dpvision.plan.build import DATA, Plan
 from dpvision.plan.specs import Spec
 from dpvision.source import NOTE, Source, release, source
 
+MANIFEST = "manifest-sha256.txt"
 Contents = dict[str, Path | bytes]
 """A file's name in the archive, and the file or its content."""
 

@@ -10,7 +10,7 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.model.data_entity import DataEntity
 from rocrate.rocrate import ROCrate
 
-from dpvision.archive.contents import Contents, sha256
+from dpvision.archive.contents import MANIFEST, Contents, sha256
 from dpvision.files import read_json
 from dpvision.plan.build import DATA, Plan
 
@@ -33,6 +33,7 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
     crate.root_dataset["conformsTo"] = [
         crate.add(ContextEntity(crate, iri, {"@type": "CreativeWork", "name": name})) for iri, name in PROFILES.items()
     ]
+    crate.metadata["conformsTo"] = [{"@id": crate.metadata.profile}, {"@id": list(PROFILES)[-1]}]
     workflow = _workflow(crate, about)
     data = [_data_set(crate, plan, name, root) for name in plan.kept()["data"]]
     shown = [_file(crate, contents, file, plan.labels) for file in plan.targets("all")]
@@ -43,12 +44,12 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
         "archive.json": "Name, version, commit, and what in the source is not as committed",
         "config.json": "The configuration: scale and papers; the rest is source/config",
         "plan.json": "Every spec, by name",
-        "manifest-sha256.txt": "The SHA-256 of every other file",
+        MANIFEST: "The SHA-256 of every other file",
         "source/envs/requirements.lock": "The lock: every package, with hashes",
         "source/CITATION.cff": "How to cite",
         "source/LICENSE": "Licence of the source",
     }.items():
-        if file in contents or file.startswith("manifest"):
+        if file in contents or file == MANIFEST:
             crate.add(DataEntity(crate, file, {"@type": "File", "name": text}))
     started, ended = _period(plan, root)
     run = {"@type": "CreateAction", "name": f"snakemake all, scale {plan.scale}", "startTime": started, "endTime": ended}

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from dpvision.archive.contents import Contents, about, contents, sha256
+from dpvision.archive.contents import MANIFEST, Contents, about, contents, sha256
 from dpvision.archive.crate import description, metadata
 from dpvision.errors import UserError
 from dpvision.files import replacing
 from dpvision.plan.build import Plan
 from dpvision.source import ROOT, source
 
-MANIFEST = "manifest-sha256.txt"
 log = logging.getLogger(__name__)
 
 

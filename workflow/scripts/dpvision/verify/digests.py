@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dpvision import files
-from dpvision.archive.pack import MANIFEST
+from dpvision.archive.contents import MANIFEST
 from dpvision.source import NOTE
 from dpvision.verify.finding import ABSENT, Finding, equal
 from dpvision.verify.place import Place
