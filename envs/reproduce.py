@@ -9,6 +9,7 @@ archive's own configuration, and compares each cell. Standard library only. Give
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 CONTENTS = ("archive.json", "config.json", "source/Makefile")
@@ -52,8 +53,19 @@ def main():
     step("sets up the archive's source", ["make", "setup", "PYTHON=" + sys.executable], source)
     # the packed one: beside the unpacked files there is by now what was installed and made
     step("verifies the archive", [python, "-m", "dpvision", "verify", os.path.abspath(archive)], source)
-    made = [python, "-m", "snakemake", artifact, "--cores", os.environ.get("CORES", "2")]
-    step(f"makes {artifact} again", [*made, "--configfile", "../config.json"], source)
+    with (
+        tempfile.TemporaryDirectory() as short
+    ):  # Snakemake starts scripts by the path of its Python, and cannot do with spaces
+        os.symlink(os.path.join(source, ".venv"), os.path.join(short, "venv"))
+        made = [
+            os.path.join(short, "venv", "bin", "python"),
+            "-m",
+            "snakemake",
+            artifact,
+            "--cores",
+            os.environ.get("CORES", "2"),
+        ]
+        step(f"makes {artifact} again", [*made, "--configfile", "../config.json"], source)
     step("compares", [python, "-m", "dpvision", "again", folder, artifact], source)
 
 
