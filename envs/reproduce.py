@@ -53,19 +53,12 @@ def main():
     step("sets up the archive's source", ["make", "setup", "PYTHON=" + sys.executable], source)
     # the packed one: beside the unpacked files there is by now what was installed and made
     step("verifies the archive", [python, "-m", "dpvision", "verify", os.path.abspath(archive)], source)
-    with (
-        tempfile.TemporaryDirectory() as short
-    ):  # Snakemake starts scripts by the path of its Python, and cannot do with spaces
+    # Snakemake starts scripts by the path of its own Python, and cannot do with spaces in that
+    with tempfile.TemporaryDirectory() as short:
         os.symlink(os.path.join(source, ".venv"), os.path.join(short, "venv"))
-        made = [
-            os.path.join(short, "venv", "bin", "python"),
-            "-m",
-            "snakemake",
-            artifact,
-            "--cores",
-            os.environ.get("CORES", "2"),
-        ]
-        step(f"makes {artifact} again", [*made, "--configfile", "../config.json"], source)
+        snakemake = [os.path.join(short, "venv", "bin", "python"), "-m", "snakemake"]
+        words = [artifact, "--cores", os.environ.get("CORES", "2"), "--configfile", "../config.json"]
+        step(f"makes {artifact} again", snakemake + words, source)
     step("compares", [python, "-m", "dpvision", "again", folder, artifact], source)
 
 
