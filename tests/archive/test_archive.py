@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import tempfile
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -19,7 +20,7 @@ from dpvision.archive.pack import write_archive
 from dpvision.errors import UserError
 from dpvision.files import file_digest, write_text
 from dpvision.plan.build import FOLDERS
-from dpvision.source import ROOT, release, source
+from dpvision.source import NAME, ROOT, VERSION, source
 from dpvision.verify.artifacts import AGAIN
 
 
@@ -168,9 +169,10 @@ def test_a_record_that_is_not_there_is_named(made, tmp_path):
     assert not (tmp_path / "one.zip").exists()
 
 
-def test_the_citation_is_of_this_version():
+def test_the_version_is_the_same_wherever_it_stands():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert release(ROOT) == f"{cited['title']}-{cited['version']}"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (cited["title"], cited["version"]) == (project["name"], project["version"]) == (NAME, VERSION)
 
 
 def test_whatever_kind_an_artifact_is_of_verify_can_make_it_anew():

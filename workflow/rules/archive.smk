@@ -5,7 +5,7 @@ out  {results}/archive/NAME-VERSION.zip (dpvision/archive/ says what is in it)
 """
 
 from dpvision.archive.contents import archive_spec
-from dpvision.source import release
+from dpvision.source import NAME, VERSION
 
 
 rule archive:
@@ -13,7 +13,7 @@ rule archive:
     input:
         PLAN.kept_files(),
     output:
-        archive=f"{RESULTS}/archive/{release()}.zip",
+        archive=f"{RESULTS}/archive/{NAME}-{VERSION}.zip",
     log:
         f"{LOGS}/archive/archive.log",
     benchmark:

@@ -6,21 +6,16 @@ says what it was.
 
 import json
 import subprocess
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 from dpvision.files import digest, file_digest
 
 ROOT = Path(__file__).parents[3]
+NAME, VERSION = "dpvision", "0.1.0"
+"""As in pyproject.toml and CITATION.cff."""
 NOTE = "source.json"
 """Of an archive's source: commit, date, changed files, and the SHA-256 of every file."""
-
-
-def release(root: Path = ROOT) -> str:
-    """Name and version."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return f"{project['name']}-{project['version']}"
 
 
 class Source(NamedTuple):

@@ -10,7 +10,7 @@ from dpvision.errors import UserError
 from dpvision.files import digest, file_digest
 from dpvision.plan.build import DATA, Plan
 from dpvision.plan.specs import Spec
-from dpvision.source import NOTE, Source, release, source
+from dpvision.source import NAME, NOTE, VERSION, Source, source
 
 MANIFEST = "manifest-sha256.txt"
 Contents = dict[str, Path | bytes]
@@ -43,17 +43,16 @@ def contents(plan: Plan, root: Path, project: Path, found: Source) -> Contents:
     }
     made: Contents = {
         f"source/{NOTE}": _json(_source_note(found, code)),
-        "archive.json": _json(about(plan, found, project)),
+        "archive.json": _json(about(plan, found)),
         "config.json": _json(configuration(plan)),
         "plan.json": _json(specs_of(plan)),
     }
     return dict(sorted({**results, **code, **logs, **made}.items()))
 
 
-def about(plan: Plan, found: Source, project: Path) -> dict[str, Any]:
-    name, version = release(project).rsplit("-", 1)
+def about(plan: Plan, found: Source) -> dict[str, Any]:
     made_of = {"commit": found.commit, "date": found.date, "changed": found.changed}
-    return {"name": name, "version": version, "scale": plan.scale, "title": plan.title, "results": plan.results, **made_of}
+    return {"name": NAME, "version": VERSION, "scale": plan.scale, "title": plan.title, "results": plan.results, **made_of}
 
 
 def specs_of(plan: Plan) -> dict[str, Any]:

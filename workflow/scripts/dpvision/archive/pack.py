@@ -25,7 +25,7 @@ def write_archive(plan: Plan, out: Path, root: Path, project: Path = ROOT) -> No
             "Clone the project, or: git init && git add --all && git commit"
         )
     inside = contents(plan, root, project, found)
-    said = about(plan, found, project)
+    said = about(plan, found)
     inside["ro-crate-metadata.json"] = metadata(plan, root, inside, said)
     inside[MANIFEST] = "".join(f"{sha256(inside[name])}  {name}\n" for name in sorted(inside)).encode()
     with replacing(out) as beside:
