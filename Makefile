@@ -1,4 +1,5 @@
 # make demo          set up, run the whole pipeline on data that comes with it, and say what it made
+# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: set up what an archive holds, make one artifact again, and compare
 # make test          set up, run the tests
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
@@ -13,14 +14,18 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo test test-cluster bench bench-plan bench-simulation lint format lock schema
+.PHONY: setup demo reproduce test test-cluster bench bench-plan bench-simulation lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
 
 demo: setup
-	@$(BIN)/snakemake all --cores $(CORES) --config scale=demo --quiet host reason rules
+	@$(BIN)/snakemake all archive --cores $(CORES) --config scale=demo --quiet host reason rules
 	@$(BIN)/python -m dpvision plan --scale demo
+	@$(BIN)/python -m dpvision verify results/demo/archive/*.zip
+
+reproduce:
+	@CORES=$(CORES) $(PYTHON) envs/reproduce.py "$(ARCHIVE)" "$(ARTIFACT)"
 
 test: setup
 	@$(BIN)/python -m pytest

@@ -11,9 +11,10 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers;
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
     verdicts     {results}/claims.csv, claims.md         what the papers say, and whether it holds
+    archive      {results}/archive/NAME-VERSION.zip      all of a scale and what it rests on, but the data
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
-Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1). What a target would take, and what of
+Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `archive`. What a target would take, and what of
 it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
@@ -90,6 +91,7 @@ localrules:
     table,
     figure,
     verdicts,
+    archive,
 
 
 rule all:
@@ -112,3 +114,4 @@ include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/archive.smk"

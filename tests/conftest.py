@@ -7,10 +7,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; nothi
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import pytest
 
 if TYPE_CHECKING:
+    from made import Made
     from torch import Tensor, nn
 
 DIGITS: dict[str, Any] = {
@@ -111,3 +113,25 @@ def one_at_a_time() -> "Callable[..., tuple[Tensor, Tensor]]":
         return total, torch.tensor(norms, dtype=images.dtype)
 
     return compute
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> "Made":
+    """Every record and artifact of a scale of seconds, and the checkout that it is of."""
+    from made import Made
+
+    return Made(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(scope="session")
+def archive(made: "Made") -> Path:
+    return made.archive(made.root / "results/tiny/archive/dpvision.zip")
+
+
+@pytest.fixture
+def unpacked(archive: Path, tmp_path: Path) -> Path:
+    """The archive's folder, on a path with spaces, to be damaged."""
+    folder = tmp_path / "an archive, unpacked"
+    with ZipFile(archive) as packed:
+        packed.extractall(folder)
+    return folder

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpvision.data import download
 from dpvision.data.prepare import prepare
-from dpvision.data.prepared import load, split
+from dpvision.data.prepared import content_digest, load, split
 from dpvision.errors import UserError
 
 SPEC: dict[str, Any] = {
@@ -80,6 +80,12 @@ def test_dataset_json_describes_the_arrays(folder):
     assert said["source"] == "digits.csv.gz of the Python package sklearn.datasets.data"
     assert said["images_per_class"]["test"] == np.bincount(arrays.test_labels).tolist()
     assert sum(said["images_per_class"]["train"]) == said["train"] == 1437
+
+
+def test_the_digest_of_data_is_that_of_the_arrays_whatever_is_said_of_them(folder):
+    description = json.loads((folder / "dataset.json").read_text())
+    assert load(folder, SPEC).digest == content_digest(description | {"source": "another", "licence": "another"})
+    assert content_digest({"sha256": description["sha256"] | {"test_labels.npy": "0" * 64}}) != content_digest(description)
 
 
 def test_preparing_again_gives_the_same_files(raw, folder, tmp_path):

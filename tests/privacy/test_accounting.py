@@ -1,5 +1,7 @@
 """ε and σ agree with published values, with exact formulas, and with each other; a budget is never overdrawn."""
 
+import subprocess
+import sys
 from collections.abc import Iterable
 
 import numpy as np
@@ -118,6 +120,19 @@ def test_the_constants_that_opacus_tests_itself_with():
     mechanism = Mechanism(0.04, 1.5, 2250)
     assert mechanism.epsilon(1e-5) == pytest.approx(7.32911117143, rel=1e-9)
     assert prv_epsilon(mechanism, 1e-5) == pytest.approx(6.777395712150674, rel=2e-3)
+
+
+def test_the_accountants_are_opacus_own_though_it_is_not_imported():
+    from opacus.accountants import PRVAccountant
+    from opacus.accountants.analysis import rdp
+
+    whole = PRVAccountant()
+    whole.history = [(1.3, 0.02, 500)]
+    assert prv_epsilon(Mechanism(0.02, 1.3, 500), 1e-5) == whole.get_epsilon(delta=1e-5, eps_error=0.01)
+    ours = Mechanism(0.02, 1.3, 500).rdp()
+    assert (ours == rdp.compute_rdp(q=0.02, noise_multiplier=1.3, steps=1, orders=ORDERS) * 500).all()
+    alone = "import sys; import dpvision.privacy.accounting; assert not {'torch', 'opacus'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", alone], check=True)
 
 
 def test_small_budgets_find_their_order_beyond_the_usual_grid():

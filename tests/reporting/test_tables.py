@@ -26,6 +26,7 @@ RUN = {
     "code": "c0de",
     "commit": "f00d",
     "lock": "10c",
+    "data": "da7a",
     "sessions": [{"code": "c0de", "seconds": 90}],
 }
 
@@ -187,9 +188,9 @@ def test_a_printed_training_time_has_ours_beside_it_with_what_interrupted_sessio
     [
         ({"code": "other"}, "Made by different code: 2 versions of dpvision.training.run."),
         ({"lock": "other"}, "Made with different packages: more than one lock."),
-        ({"commit": "f00d+"}, "1 of 4 records: from files that are in no commit."),
-        ({"commit": None}, "1 of 4 records: from files that are in no commit."),
-        ({"sessions": [{"code": "c0de", "seconds": 1}] * 2}, "1 of 4 records: interrupted, and went on."),
+        ({"commit": "f00d+"}, "1 of 4 records: made from a dirty tree."),
+        ({"commit": None}, "1 of 4 records: made at no known commit."),
+        ({"sessions": [{"code": "c0de", "seconds": 1}] * 2}, "1 of 4 records: made by a run that was resumed."),
         ({"sessions": [{"code": "c0de", "seconds": 1}, {"code": "b", "seconds": 1}]}, "2 versions of dpvision.training.run"),
     ],
 )

@@ -44,7 +44,7 @@ def garbled(prepared: Prepared) -> Prepared:
     random = np.random.default_rng(0)
     images = random.integers(0, 256, prepared.test_images.shape, dtype=np.uint8)
     labels = random.integers(0, 10, prepared.test_labels.shape)
-    return Prepared(prepared.train_images, prepared.train_labels, images, labels, prepared.class_names)
+    return Prepared(prepared.train_images, prepared.train_labels, images, labels, prepared.class_names, digest="garbled")
 
 
 @pytest.fixture(scope="session")

@@ -17,10 +17,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
 from dpvision.files import digest, file_digest, write_json
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
+from dpvision.provenance import LOCK
 from dpvision.training import record, run
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
@@ -153,6 +155,10 @@ def test_the_provenance_names_what_made_it(whole):
     assert made_by["packages"]["torch"].startswith("2.")
     assert [session["to_step"] for session in made_by["sessions"]] == [40]
     assert made_by["peak_memory_mb"] > 100
+    assert made_by["dirty"] == made_by["commit"].endswith("+")
+    assert made_by["lock"] == file_digest(LOCK)[:12]
+    assert made_by["data"] == load(whole.data, data_part(whole.spec)).digest
+    assert made_by["resumed"] is False
 
 
 def test_a_run_without_a_budget_says_so(place):
@@ -206,8 +212,11 @@ def test_killed_at_any_moments_it_goes_on_to_the_same_bits(whole, place):
     assert here.start().end() == 0
     assert here.bits() == whole.bits()
     assert not here.checkpoint.exists()
-    steps = [session["to_step"] for session in here.json("provenance.json")["sessions"]]
+    made_by = here.json("provenance.json")
+    steps = [session["to_step"] for session in made_by["sessions"]]
     assert len(steps) > 1
+    assert made_by["resumed"] is True
+    assert {session["lock"] for session in made_by["sessions"]} == {made_by["lock"]}
     assert steps == sorted(steps)
     assert steps[-1] == 40
 

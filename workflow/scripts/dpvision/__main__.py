@@ -57,6 +57,12 @@ def main() -> None:
     models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
     models.add_argument("--channels", type=_at_least(1), default=3, help="default: 3")
     models.add_argument("--json", action="store_true", help="for programs")
+    verifying = command("verify", _verify, "whether an archive's or a folder's results follow from their records")
+    verifying.add_argument("path", type=Path, help="an archive (.zip), its folder, or a folder of results (results/demo)")
+    verifying.add_argument("--json", action="store_true", help="for programs")
+    compared = command("again", _again, "an artifact of an archive beside the same one made again")
+    compared.add_argument("archive", type=Path, help="the folder of an unpacked archive, in whose source/ it was made again")
+    compared.add_argument("artifact", help="a table or figure: table1")
     command("schema", _schema, "write the JSON schemas of the configuration to config/schema")
 
     arguments = vars(parser.parse_args())
@@ -175,6 +181,21 @@ def _models(classes: int, size: int, channels: int, json: bool) -> None:
 
     rows = catalogue(classes, [channels, size, size])
     print(_as_json(rows) if json else listing(rows, classes, [channels, size, size]))
+
+
+def _verify(path: Path, json: bool) -> None:
+    from dpvision.verify.verdict import verify
+
+    verdict = verify(path)
+    print(_as_json(verdict.as_json()) if json else verdict)
+    if not verdict.holds:
+        sys.exit(1)
+
+
+def _again(archive: Path, artifact: str) -> None:
+    from dpvision.verify.again import comparison
+
+    print(comparison(archive, artifact))
 
 
 def _as_json(value: object) -> str:

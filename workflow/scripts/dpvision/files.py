@@ -68,8 +68,8 @@ def write_json(path: Path | str, value: Any) -> None:
     write_text(path, _json(value))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+def _json(value: Any, sort_keys: bool = True) -> str:
+    return json.dumps(value, sort_keys=sort_keys, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
@@ -82,9 +82,10 @@ def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
 
 
 def write_if_changed(path: Path | str, value: Any) -> None:
-    """As JSON; a file that says it already keeps its date."""
-    if not Path(path).exists() or Path(path).read_text(encoding="utf-8") != _json(value):
-        write_text(path, _json(value))
+    """As JSON, its keys in their own order; a file that says it already keeps its date."""
+    text = _json(value, sort_keys=False)
+    if not Path(path).exists() or Path(path).read_text(encoding="utf-8") != text:
+        write_text(path, text)
 
 
 def read_json(path: Path | str) -> Any:

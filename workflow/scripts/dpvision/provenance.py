@@ -4,7 +4,6 @@ import importlib.metadata
 import os
 import platform
 import resource
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime
@@ -13,8 +12,8 @@ from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.files import digest, file_digest
+from dpvision.source import ROOT, source
 
-ROOT = Path(__file__).parents[3]
 LOCK = ROOT / "envs" / "requirements.lock"
 PACKAGES = ("numpy", "opacus", "optuna", "pandas", "pyhessian", "scipy", "snakemake", "torch", "torchvision")
 
@@ -26,7 +25,10 @@ class Origin:
         """`stage` names the module whose code, with all that it imports, makes the result; or several, with spaces."""
         self.stage = stage
         self.code = code_digest(*stage.split())
-        self.commit = _commit()
+        found = source()
+        self.commit = found and found.commit + ("+" if found.changed else "")
+        self.dirty = found and bool(found.changed)
+        self.lock = file_digest(LOCK)[:12] if LOCK.exists() else None
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._begun = time.monotonic()
 
@@ -39,8 +41,9 @@ class Origin:
             "stage": self.stage,
             "code": self.code,
             "commit": self.commit,
+            "dirty": self.dirty,
             "spec": digest(spec),
-            "lock": file_digest(LOCK)[:12] if LOCK.exists() else None,
+            "lock": self.lock,
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in PACKAGES},
             "machine": _machine(),
@@ -51,23 +54,28 @@ class Origin:
         }
 
 
+def departures(made: dict[str, Any], commit: str | None = None, lock: str | None = None) -> list[str]:
+    """What a result's provenance says that one should know of it: beside this commit and lock, where they are given."""
+    sessions = made.get("sessions", [])
+    commits = {one.get("commit") for one in (made, *sessions) if one.get("commit")}
+    locks = {one.get("lock") for one in (made, *sessions) if one.get("lock")}
+    said = {
+        "made from a dirty tree": any(one.endswith("+") for one in commits),
+        "made at no known commit": not commits,
+        "made at another commit": bool(commit) and any(one.removesuffix("+") != commit for one in commits),
+        "made with another lock": bool(lock) and bool(locks - {lock}),
+        "made by a run that was resumed": len(sessions) > 1,
+        "resumed with other code": len({one["code"] for one in sessions}) > 1,
+        "resumed with other data": len({one["data"] for one in sessions if "data" in one}) > 1,
+        "with no digest of the data": made["stage"] == "dpvision.training.run" and "data" not in made,
+    }
+    return [text for text, so in said.items() if so]
+
+
 def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _commit() -> str | None:
-    """The commit of the checkout, with a plus where files differ from it; none outside of a checkout."""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.CalledProcessError):
         return None
 
 

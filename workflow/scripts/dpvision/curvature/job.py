@@ -34,4 +34,4 @@ def examine(spec: Spec, record: Path, data: Path, out: Path, made_by: Path, phys
             log.info("%s  %d of at most %d", stage, done, total)
 
     write_json(out, finite(analyse(network, batches, progress=progress, **options)))
-    write_json(made_by, origin.provenance(spec))
+    write_json(made_by, origin.provenance(spec, data=prepared.digest))

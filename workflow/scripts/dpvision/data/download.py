@@ -48,7 +48,8 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         log.info("%s: trying %s", name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
-            origins.append(_label(source) + raw.caveat())
+            source_named = "a folder of the user's" if own else _label(source)  # which one is nobody else's business
+            origins.append(source_named + raw.caveat())
 
     if raw.missing():
         raise UserError(_no_source(raw, faults))

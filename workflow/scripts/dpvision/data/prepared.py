@@ -1,5 +1,6 @@
 """Prepared arrays, proved when they are opened, and the split of the training examples."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,24 @@ from dpvision.data.datasets import Arrays
 from dpvision.errors import UserError
 
 
+@dataclass(frozen=True)
 class Prepared(Arrays):
     """Arrays that are mapped from disk, read-only: an example is read when it is used."""
+
+    digest: str
+    """`content_digest` of them."""
 
 
 def load(folder: Path, spec: dict[str, Any]) -> Prepared:
     """Opens what `prepare` made of `spec`; anything that is not what it wrote is an error."""
     description = _description(folder / "dataset.json", files.digest(spec))
     arrays = {name.removesuffix(".npy"): _array(folder / name, sha) for name, sha in description["sha256"].items()}
-    return Prepared(**arrays, class_names=description["class_names"])
+    return Prepared(**arrays, class_names=description["class_names"], digest=content_digest(description))
+
+
+def content_digest(description: dict[str, Any]) -> str:
+    """Of the arrays alone, by dataset.json: the same for the same data, whichever source they came from."""
+    return files.digest(description["sha256"])
 
 
 def data_part(run: dict[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,7 @@ RULES = (
     "table",
     "figure",
     "verdicts",
+    "archive",
 )
 CLAIMS = "claims"  # the page of all papers' claims: an artifact like others, but of no paper alone
 FOLDERS = {
@@ -157,6 +158,39 @@ class Plan:
                 "histograms": [f"{self.results}/activations/{name}/histograms.csv" for name in spec["activations"].values()],
             },
         }[spec["kind"]]()
+
+    def kept(self) -> dict[str, list[str]]:
+        """What an archive keeps of all that artifacts rest on, by name: runs, studies, analyses, data."""
+        runs = dict.fromkeys(run for artifact in self.artifacts for run in self.runs_of(artifact))
+        studies = dict.fromkeys(study for run in runs for study in specs.searched_keys(self.runs[run]).values())
+        studies |= dict.fromkeys(study for spec in self.artifacts.values() for study in spec.get("studies", {}))
+        kinds = ("analyses", "hessians", "activations")  # of an artifact; the page of claims has two
+        analyses = dict.fromkeys(
+            name for spec in self.artifacts.values() for kind in kinds for name in spec.get(kind, {}).values()
+        )
+        trained = [*(self.runs[run] for run in runs), *(self.studies[study]["run"] for study in studies)]
+        return {
+            "runs": list(runs),
+            "studies": list(studies),
+            "hessians": [name for name in analyses if name in self.hessians],
+            "activations": [name for name in analyses if name in self.activations],
+            "data": list(dict.fromkeys(run["data"]["prepared"] for run in trained)),
+        }
+
+    def kept_files(self) -> list[str]:
+        """The files of an archive that are results: artifacts, what they are made of, and all of the records around that."""
+        kept = self.kept()
+        names = {
+            "studies": ("best.json", "trials.csv", "provenance.json"),
+            "hessians": ("hessian.json", "provenance.json"),
+            "activations": ("histograms.csv", "provenance.json"),
+        }
+        records = [file for run in kept["runs"] for file in self.record(run)]
+        records += [f"{self.results}/{kind}/{name}/{file}" for kind in names for name in kept[kind] for file in names[kind]]
+        records += [f"{DATA}/prepared/{name}/{file}" for name in kept["data"] for file in ("dataset.json", "provenance.json")]
+        records += [f"{DATA}/raw/{self.data[name]['name']}/files.json" for name in kept["data"]]
+        records += [f"{self.results}/plan/{artifact}.json" for artifact in self.artifacts]
+        return list(dict.fromkeys(self.everything("all") + records))
 
     def asks(self, stage: str, cost_of: Callable[[Any], Cost] | None = None) -> dict[str, Any]:
         """A stage's resources as Snakemake takes them: of the job's own cost where that is known, more at every attempt."""

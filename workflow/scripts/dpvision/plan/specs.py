@@ -144,6 +144,13 @@ def searched_keys(run: Spec) -> dict[str, str]:
     }
 
 
+def as_planned(run: Spec) -> Spec:
+    """The spec of a record as it was before a search's findings were filled in: its digest names the folder."""
+    found = run.get("found_by", {})
+    planned = with_values(run, {key: {"study": study} for key, study in found.items()})
+    return {key: value for key, value in planned.items() if key != "found_by"}
+
+
 def training_count(run: Spec) -> int:
     """N: the training examples without those held out."""
     return run["data"]["train"] - run["data"]["validation"]

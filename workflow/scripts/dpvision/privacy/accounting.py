@@ -11,11 +11,10 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from opacus.accountants import PRVAccountant
-from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 from scipy.optimize import brentq
 
 from dpvision.errors import UserError
+from dpvision.privacy.opacus_accountants import PRVAccountant, compute_rdp, get_privacy_spent
 
 ORDERS = [1 + x / 10 for x in range(1, 100)] + list(range(12, 64)) + [64 + 8 * x for x in range(24)] + [256, 384, 512]
 MOST_NOISE = 1e6

@@ -70,4 +70,4 @@ def measure(spec: Spec, record: Path, data: Path, table: Path, made_by: Path) ->
     images, _ = test.batch(slice(0, spec["examples"]))
     rows = histograms(around_addition(network, images), spec["bins"])
     write_csv(table, rows)
-    write_json(made_by, origin.provenance(spec))
+    write_json(made_by, origin.provenance(spec, data=prepared.digest))

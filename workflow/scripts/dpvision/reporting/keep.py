@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from dpvision.errors import UserError
-from dpvision.files import write_json, write_text
+from dpvision.files import write_if_changed, write_text
 from dpvision.plan import Plan, specs
 from dpvision.plan.build import CLAIMS, FOLDERS
 from dpvision.plan.specs import Spec
@@ -79,7 +79,7 @@ def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:
         return False
     where = FOLDERS[spec["kind"]]
     WRITERS[where](spec, plan.labels[name], here.inputs_of(name), folder / where / f"{name}.csv")
-    write_json(folder / "plan" / f"{name}.json", spec)
+    write_if_changed(folder / "plan" / f"{name}.json", spec)
     log.info("%s", folder / where / f"{name}.csv")
     return True
 

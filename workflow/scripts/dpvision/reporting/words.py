@@ -1,9 +1,11 @@
 """What captions and notes say of how the records behind an artifact were made."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from dpvision.plan.specs import Spec
+from dpvision.provenance import departures
 
 
 def simulation(spec: Spec) -> str:
@@ -17,16 +19,12 @@ def simulation(spec: Spec) -> str:
 def made_by(provenances: Iterable[dict[str, Any]]) -> list[str]:
     """Sentences of what a reader should know before trusting; none where all is of one code, commit and lock."""
     records = list(provenances)
-    stages: dict[str, set[str]] = {}
+    codes: dict[str, set[str]] = {}
     for record in records:
-        sessions = record.get("sessions", [])
-        stages.setdefault(record["stage"], set()).update([record["code"], *(session["code"] for session in sessions)])
-    mixed = [f"{len(codes)} versions of {stage}" for stage, codes in sorted(stages.items()) if len(codes) > 1]
-    locks = {record["lock"] for record in records}
-    counts = {
-        "from files that are in no commit": sum(not (record["commit"] or "+").isalnum() for record in records),
-        "interrupted, and went on": sum(len(record.get("sessions", [])) > 1 for record in records),
-    }
+        codes.setdefault(record["stage"], set()).update(one["code"] for one in (record, *record.get("sessions", [])))
+    mixed = [f"{len(versions)} versions of {stage}" for stage, versions in sorted(codes.items()) if len(versions) > 1]
     sentences = [f"Made by different code: {', '.join(mixed)}."] if mixed else []
-    sentences += ["Made with different packages: more than one lock."] if len(locks) > 1 else []
-    return sentences + [f"{count} of {len(records)} records: {what}." for what, count in counts.items() if count]
+    if len({record["lock"] for record in records}) > 1:
+        sentences.append("Made with different packages: more than one lock.")
+    counts = Counter(text for record in records for text in departures(record))
+    return sentences + [f"{count} of {len(records)} records: {text}." for text, count in counts.items()]

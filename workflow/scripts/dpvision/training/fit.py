@@ -15,8 +15,9 @@ from dpvision.data.sampling import PoissonSampler
 from dpvision.files import digest
 from dpvision.models import build
 from dpvision.plan import specs
-from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, Fast
+from dpvision.privacy.ledger import noise_multiplier
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
@@ -47,17 +48,13 @@ class Training:
         memory_mb: float = math.inf,
         devices: Devices = ALONE,
     ) -> None:
-        recipe, budget, seed = spec["recipe"], spec["budget"], spec["seed"]
+        recipe, seed = spec["recipe"], spec["seed"]
         self.spec, self.physical_batch, self.device, self.devices = spec, physical_batch, device, devices
         self.ends = specs.epoch_ends(spec)
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
         self.divisor = specs.simulated(spec)
-        self.sigma = None
-        if "protocol" in spec:
-            self.sigma = spec["protocol"]["sigma"]
-        elif budget:
-            self.sigma = calibrate(budget["epsilon"], budget["delta"], self.q, self.planned)
+        self.sigma = noise_multiplier(spec)
 
         train, held_out = split(spec["data"]["train"], spec["data"]["validation"], spec["data"]["split_seed"])
         constants = (spec["data"]["mean"], spec["data"]["std"], device)

@@ -12,7 +12,7 @@ from dpvision.errors import ToldToLeave
 from dpvision.files import digest, read_json
 from dpvision.logs import Progress
 from dpvision.plan import specs
-from dpvision.privacy.ledger import ledger, no_ledger, simulated_ledger
+from dpvision.privacy.ledger import spent
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.devices import Devices, together
@@ -71,14 +71,15 @@ def take_part(
         place = Checkpoint(checkpoint, still_ours)
         device = devices.device()
         memory_mb /= devices.count if device.type == "cpu" else 1
-        training = Training(spec, load(data, data_part(spec)), physical_batch, device, decided, memory_mb, devices)
+        prepared = load(data, data_part(spec))
+        training = Training(spec, prepared, physical_batch, device, decided, memory_mb, devices)
         sessions = _resume(training, place)
         underway = UnderWay(checkpoint, still_ours)
         underway.kept = training.made
         training.told = lambda: bool(told)
 
         def so_far() -> list[dict[str, Any]]:
-            return [*sessions, _session(origin, training)]
+            return [*sessions, _session(origin, training, prepared.digest)]
 
         def after_step(training: Training) -> None:
             progress.step(training.made, lambda: _line(training))
@@ -110,8 +111,10 @@ def take_part(
             if not devices.first:
                 metrics(training)  # with the first, for the record
                 return
-            made_by = origin.provenance(spec, sessions=so_far(), clipping=training.choices)
-            write_record(record, training, spent(training, found), made_by, still_ours)
+            made_by = origin.provenance(
+                spec, data=prepared.digest, sessions=so_far(), resumed=bool(sessions), clipping=training.choices
+            )
+            write_record(record, training, spent(spec, training.mechanism, found), made_by, still_ours)
         except Left:
             save()
             (number,) = devices.largest(told[0] if told else 0)
@@ -130,18 +133,6 @@ def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
     return {**specs.with_values(spec, values), "found_by": keys} if keys else spec
 
 
-def spent(training: Training, found: dict[str, dict]) -> dict[str, Any]:
-    """The ledger; `found` is what the searches found, which had its price too."""
-    if training.mechanism is None:
-        return no_ledger()
-    spec = training.spec
-    what = (training.mechanism, training.planned, spec["recipe"]["clip"], spec["budget"], training.count)
-    if training.divisor > 1:
-        return simulated_ledger(*what, training.divisor)
-    searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
-    return ledger(*what, searches, test_chooses="protocol" in spec)
-
-
 def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
     state = place.load(digest(training.spec))
     if state is None:
@@ -151,9 +142,10 @@ def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
     return state["sessions"]
 
 
-def _session(origin: Origin, training: Training) -> dict[str, Any]:
+def _session(origin: Origin, training: Training, data: str) -> dict[str, Any]:
     """One of the processes that made a run; a run that was never interrupted has one."""
-    return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, "code": origin.code}
+    made_of = {"code": origin.code, "commit": origin.commit, "lock": origin.lock, "data": data}
+    return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, **made_of}
 
 
 @contextmanager

@@ -1,0 +1,343 @@
+"""Whatever was changed in an archive or in results is found and named, and what was not is found to hold."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZIP_STORED, ZipFile
+
+import pytest
+
+from dpvision.archive.contents import MANIFEST
+from dpvision.errors import UserError
+from dpvision.files import file_digest, read_json, write_json, write_text
+from dpvision.plan import specs
+from dpvision.privacy.accounting import Mechanism, prv_epsilon
+from dpvision.source import ROOT
+from dpvision.verify.again import comparison
+from dpvision.verify.verdict import verify
+
+# Of a process that may have neither torch nor snakemake.
+WITHOUT = """
+import sys
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "snakemake", "optuna", "rocrate"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Refused())
+from dpvision.__main__ import main
+sys.argv[0] = "dpvision"
+main()
+"""
+
+
+class Damaged:
+    """An unpacked archive, its files by what they are."""
+
+    def __init__(self, folder: Path, plan) -> None:
+        self.folder, self.plan = folder, plan
+        self.results = folder / plan.results
+        kinds = {
+            "private": lambda spec: spec["budget"] and not spec["recipe"]["simulate"],
+            "simulated": lambda spec: spec["recipe"]["simulate"],
+            "plain": lambda spec: spec["budget"] is None,
+        }
+        self.runs = {what: next(run for run, spec in plan.runs.items() if is_it(spec)) for what, is_it in kinds.items()}
+
+    def run(self, name: str, what: str = "private") -> Path:
+        return self.results / "runs" / self.runs[what] / name
+
+    def edit(self, file: Path, *keys, to) -> None:
+        """The JSON value at these keys; `to` is it, or a function of what was there."""
+        whole = value = json.loads(file.read_text())
+        for key in keys[:-1]:
+            value = value[key]
+        value[keys[-1]] = to(value[keys[-1]]) if callable(to) else to
+        file.write_text(json.dumps(whole))
+
+    def edit_csv(self, file: Path, row: int, column: str, to: str) -> None:
+        with open(file, newline="") as opened:
+            rows = list(csv.DictReader(opened))
+        rows[row][column] = to
+        with open(file, "w", newline="") as opened:
+            writer = csv.DictWriter(opened, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def forge(self) -> None:
+        """The manifest made to fit what is there now."""
+        files = sorted(file for file in self.folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+        text = "".join(f"{file_digest(file)}  {file.relative_to(self.folder).as_posix()}\n" for file in files)
+        write_text(self.folder / MANIFEST, text)
+
+    def problems(self) -> list[str]:
+        self.forge()
+        return [f"{p['where']}: {p['what']}: {p['expected']} | {p['found']}" for p in verify(self.folder).problems]
+
+
+@pytest.fixture
+def damaged(unpacked, made):
+    return Damaged(unpacked, made.plan)
+
+
+def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, archive, unpacked):
+    for place in (archive, unpacked, made.root / made.plan.results):
+        verdict = verify(place)
+        assert verdict.problems == []
+        assert verdict.checked["runs"] == len(made.plan.runs)
+        assert verdict.checked["artifacts"] == len(made.plan.artifacts)
+    assert any("a folder of results has no manifest" in text for text in verdict.not_checked)
+
+
+def test_it_needs_no_torch_and_no_snakemake_and_prints_for_programs_too(archive):
+    words = [sys.executable, "-c", WITHOUT, "verify", str(archive), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=archive.parent)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["holds"] is True
+
+
+def test_what_does_not_hold_is_an_exit_code_and_a_line_that_names_it(damaged):
+    damaged.edit(damaged.run("ledger.json"), "epsilon", "rdp", to=0.5)
+    done = subprocess.run([sys.executable, "-m", "dpvision", "verify", str(damaged.folder)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"DOES NOT HOLD  {damaged.plan.results}/runs/{damaged.runs['private']}/ledger.json: SHA-256" in done.stdout
+    assert "epsilon.rdp, recomputed: expected" in done.stdout
+
+
+# --- with the manifest as it was ---
+
+
+def test_a_flipped_byte_is_found_in_the_folder_and_in_the_file(damaged, archive, tmp_path):
+    weights = damaged.run("weights.safetensors")
+    bits = bytearray(weights.read_bytes())
+    bits[-1] ^= 1
+    weights.write_bytes(bits)
+    assert {(p["where"].rsplit("/", 1)[1], p["what"]) for p in verify(damaged.folder).problems} == {
+        ("weights.safetensors", "SHA-256"),
+        ("weights.safetensors", "SHA-256 by provenance.json"),
+    }
+    bits = bytearray(archive.read_bytes())
+    with ZipFile(archive) as packed:
+        bits[packed.getinfo("source/Snakefile").header_offset + 200] ^= 1
+    (tmp_path / "flipped.zip").write_bytes(bits)
+    found = verify(tmp_path / "flipped.zip").problems
+    assert ("source/Snakefile", "the archive is damaged there") in {(p["where"], p["what"]) for p in found}
+
+
+def test_a_file_taken_away_and_a_file_too_many_are_found(damaged):
+    damaged.run("ledger.json").unlink()
+    write_text(damaged.folder / "results/more.txt", "more\n")
+    found = {(p["where"], p["what"]) for p in verify(damaged.folder).problems}
+    assert (f"{damaged.plan.results}/runs/{damaged.runs['private']}/ledger.json", "file missing") in found
+    assert ("results/more.txt", "file that the manifest does not name") in found
+
+
+def test_a_packed_file_that_was_cut_short_or_has_no_plan_cannot_be_verified(archive, tmp_path):
+    (tmp_path / "cut.zip").write_bytes(archive.read_bytes()[:-100])
+    with pytest.raises(UserError, match="cut.zip is not an archive that can be opened"):
+        verify(tmp_path / "cut.zip")
+    with ZipFile(tmp_path / "other.zip", "w", ZIP_STORED) as other:
+        other.writestr("archive.json", "{}")
+    with pytest.raises(UserError, match="plan.json is not there"):
+        verify(tmp_path / "other.zip")
+    with pytest.raises(UserError, match="neither an archive's folder .* nor one of results"):
+        verify(tmp_path)
+    with pytest.raises(UserError, match="nowhere is not there"):
+        verify(tmp_path / "nowhere")
+
+
+# --- with a manifest that was made to fit ---
+
+
+def test_a_record_that_was_taken_away_is_missed(damaged):
+    shutil.rmtree(damaged.run("."))
+    problems = damaged.problems()
+    for name in specs.RECORD:
+        assert any(
+            p.startswith(f"{damaged.plan.results}/runs/{damaged.runs['private']}/{name}: file missing") for p in problems
+        )
+
+
+@pytest.mark.parametrize("kind", ["hessians", "activations", "studies"])
+def test_so_is_an_analysis_and_a_study(damaged, kind):
+    name = next(iter(getattr(damaged.plan, kind)))
+    shutil.rmtree(damaged.results / kind / name)
+    assert any(f"{kind}/{name}/provenance.json: file missing" in problem for problem in damaged.problems())
+
+
+def test_an_edited_cell_of_a_table_is_named_by_row_and_column(damaged):
+    table = damaged.results / "tables/table1.csv"
+    with open(table, newline="") as file:
+        before = next(csv.DictReader(file))["ours"]
+    damaged.edit_csv(table, 0, "ours", "99.5")
+    (problem,) = damaged.problems()
+    assert problem.startswith(f"{damaged.plan.results}/tables/table1.csv: row 1 (digits scaleresnet9 7.42 top1), ours")
+    assert problem.endswith(f"{before} | 99.5")
+
+
+def test_an_edited_line_of_a_table_for_print_or_number_of_a_figure_is_named(damaged):
+    for kind in ("md", "tex"):
+        file = damaged.results / f"tables/table4.{kind}"
+        file.write_text(file.read_text().replace("ScaleResNet-9", "ResNet-10"))
+    damaged.edit_csv(damaged.results / "figures/figure3.csv", 1, "test_top1", "0.99")
+    problems = damaged.problems()
+    for name in ("tables/table4.md: line", "tables/table4.tex: line", "figures/figure3.csv: row 2"):
+        assert any(f"{damaged.plan.results}/{name}" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("accountant", ["rdp", "prv"])
+def test_an_epsilon_that_does_not_follow_from_its_ledger_is_found_by_either_accountant(damaged, accountant):
+    damaged.edit(damaged.run("ledger.json"), "epsilon", accountant, to=lambda epsilon: epsilon * 0.9999)
+    problems = damaged.problems()
+    assert any(f"ledger.json: epsilon.{accountant}, recomputed" in problem for problem in problems)
+
+
+def test_a_sigma_that_the_budget_does_not_give_is_found_though_its_epsilons_follow(damaged):
+    ledger = damaged.run("ledger.json")
+    said = read_json(ledger)
+    mechanism = Mechanism(said["sampling_rate"], said["noise_multiplier"] * 1.01, said["steps"]["made"])
+    said["noise_multiplier"] = mechanism.sigma
+    said["epsilon"] |= {"rdp": mechanism.epsilon(said["delta"]), "prv": prv_epsilon(mechanism, said["delta"])}
+    write_json(ledger, said)
+    assert any("ledger.json: noise_multiplier for the spec's budget" in problem for problem in damaged.problems())
+
+
+@pytest.mark.parametrize(
+    ("keys", "to", "named"),
+    [
+        (("sampling_rate",), 0.01, "sampling_rate by the spec"),
+        (("steps", "made"), 3, "steps made by the spec"),
+        (("steps", "planned"), 3, "steps.planned, recomputed"),
+        (("delta",), 1e-9, "delta, recomputed"),
+        (("clip",), 9.0, "clip, recomputed"),
+        (("examples",), 50_000, "examples, recomputed"),
+        (("private",), False, "private"),
+        (("searches", 0, "epsilon_all_composed"), 1.0, "searches[0].epsilon_all_composed, recomputed"),
+    ],
+)
+def test_every_number_of_a_ledger_agrees_with_the_spec(damaged, keys, to, named):
+    damaged.edit(damaged.run("ledger.json"), *keys, to=to)
+    assert any(f"ledger.json: {named}" in problem for problem in damaged.problems())
+
+
+def test_a_simulation_s_ledger_and_one_without_a_budget_are_looked_at_too(damaged):
+    damaged.edit(damaged.run("ledger.json", "simulated"), "simulated", "epsilon", "rdp", to=0.5)
+    damaged.edit(damaged.run("ledger.json", "plain"), "private", to=True)
+    problems = damaged.problems()
+    assert any("ledger.json: simulated.epsilon.rdp, recomputed" in problem for problem in problems)
+    assert any("ledger.json: what a run without a budget says" in problem for problem in problems)
+
+
+def test_a_spec_that_is_not_the_one_that_its_folder_names_is_found(damaged):
+    damaged.edit(damaged.run("spec.json"), "recipe", "clip", to=2.0)
+    problems = damaged.problems()
+    assert any("spec.json: name by the spec's digest" in problem for problem in problems)
+    assert any("provenance.json: digest of the spec" in problem for problem in problems)
+
+
+def test_an_accuracy_is_the_last_line_s_of_the_history_though_the_table_was_made_to_fit(damaged):
+    damaged.edit(damaged.run("metrics.json"), "last_step", "test", "top1", to=0.99)
+    problems = damaged.problems()
+    assert any("metrics.json: last_step.test.top1 by history.csv" in problem for problem in problems)
+
+
+def test_an_edited_history_is_found_by_its_epsilons_its_steps_and_its_figure(damaged):
+    damaged.edit_csv(damaged.run("history.csv"), 0, "epsilon", "0.1")
+    damaged.edit_csv(damaged.run("history.csv", "plain"), 0, "step", "1")
+    problems = damaged.problems()
+    assert any("history.csv: epoch 1: epsilon after" in problem for problem in problems)
+    assert any("history.csv: steps at the ends of epochs" in problem for problem in problems)
+    damaged.edit_csv(damaged.run("history.csv"), 0, "test_top1", "0.1")
+    assert any("figures/figure3.csv: row" in problem for problem in damaged.problems())
+
+
+def test_a_run_on_other_data_than_the_archive_s_is_found(damaged):
+    damaged.edit(damaged.run("provenance.json"), "data", to="0123456789ab")
+    assert any("provenance.json: digest of the data digits" in problem for problem in damaged.problems())
+
+
+def test_data_that_are_described_otherwise_are_found(damaged):
+    folder = next((damaged.folder / "results/data/prepared").iterdir())
+    damaged.edit(folder / "dataset.json", "sha256", "test_labels.npy", to="0" * 64)
+    problems = damaged.problems()
+    assert any("dataset.json: digest of what it says" in problem for problem in problems)
+    assert any("provenance.json: digest of the data digits" in problem for problem in problems)
+
+
+def test_a_search_that_found_something_else_than_its_trials_say_is_found(damaged):
+    study = damaged.results / "studies" / next(iter(damaged.plan.studies))
+    (key, value) = next(iter(read_json(study / "best.json")["values"].items()))
+    damaged.edit(study / "best.json", "values", key, to=5 - value)
+    damaged.edit(study / "best.json", "privacy", "steps", to=1)
+    problems = damaged.problems()
+    assert any("best.json: values by trials.csv" in problem for problem in problems)
+    assert any("best.json: privacy.steps by the spec" in problem for problem in problems)
+    assert any(f"spec.json: {key}, as {study.name} found it" in problem for problem in problems)
+
+
+def test_source_that_was_edited_is_found_by_its_own_digests(damaged):
+    write_text(damaged.folder / "source/Snakefile", "# changed\n")
+    (problem,) = damaged.problems()
+    assert problem.startswith("source/Snakefile: SHA-256 by source.json")
+
+
+def test_a_record_that_cannot_be_read_is_named_and_the_others_are_looked_at_all_the_same(damaged):
+    damaged.run("metrics.json").write_text("{")
+    damaged.edit(damaged.run("ledger.json", "plain"), "private", to=True)
+    problems = damaged.problems()
+    name = damaged.runs["private"]
+    assert any(p.startswith(f"{damaged.plan.results}/runs/{name}: cannot be checked to its end") for p in problems)
+    assert any("table1: cannot be checked to its end" in problem for problem in problems)
+    assert any("what a run without a budget says" in problem for problem in problems)
+
+
+# --- what holds and should be known ---
+
+
+def test_how_records_came_about_is_said_without_being_a_fault(damaged):
+    provenance = damaged.run("provenance.json")
+    (session,) = read_json(provenance)["sessions"]
+    damaged.edit(provenance, "sessions", to=[session, {**session, "code": "0123456789ab"}])
+    damaged.edit(provenance, "lock", to="0123456789ab")
+    damaged.edit(provenance, "commit", to="0" * 40 + "+")
+    damaged.edit(damaged.folder / "archive.json", "changed", to=["Snakefile"])
+    damaged.edit(damaged.folder / "source/source.json", "changed", to=["Snakefile"])
+    damaged.forge()
+    verdict = verify(damaged.folder)
+    assert verdict.holds
+    said = " ".join(verdict.remarks)
+    assert "THE SOURCE IN THE ARCHIVE IS NOT AS COMMITTED: 1 files differ: Snakefile" in said
+    for text in ("runs: made by a run that was resumed", "runs: resumed with other code", "runs: made with another lock"):
+        assert f"1 {text}" in said
+    assert "runs: made from a dirty tree" in said
+
+
+# --- made again ---
+
+
+def test_an_artifact_made_again_is_equal_or_differs_by_so_much_in_each_cell(damaged):
+    again = damaged.folder / "source" / damaged.plan.results / "tables/table1.csv"
+    again.parent.mkdir(parents=True)
+    shutil.copy(damaged.results / "tables/table1.csv", again)
+    assert "equal to the last digit" in comparison(damaged.folder, "table1")
+    damaged.edit_csv(again, 0, "ours", "50.0")
+    said = comparison(damaged.folder, "table1")
+    assert "row 1 (digits scaleresnet9 7.42 top1), ours: archived" in said
+    assert "again 50.0, differs by" in said
+    with pytest.raises(UserError, match="the archive has no table9; it has: table1"):
+        comparison(damaged.folder, "table9")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [([], "say which"), (["other.zip", "table1"], "has no archive.json"), (["x", "table1"], "x cannot be unpacked")],
+)
+def test_what_is_no_archive_is_not_reproduced(words, said, tmp_path):
+    with ZipFile(tmp_path / "other.zip", "w") as other:
+        other.writestr("a", "b")
+    command = [sys.executable, str(ROOT / "envs/reproduce.py"), *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode
+    assert said in done.stderr

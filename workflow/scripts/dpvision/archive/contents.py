@@ -1,0 +1,97 @@
+"""What is in an archive: which files, by their names in it."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from dpvision.archive.names import here
+from dpvision.errors import UserError
+from dpvision.files import digest, file_digest
+from dpvision.plan.build import DATA, Plan
+from dpvision.plan.specs import Spec
+from dpvision.source import NAME, NOTE, VERSION, Source, source
+
+MANIFEST = "manifest-sha256.txt"
+Contents = dict[str, Path | bytes]
+"""A file's name in the archive, and the file or its content."""
+
+
+def archive_spec(plan: Plan) -> Spec:
+    """What decides an archive beside the results: which are shown, and the source."""
+    found = source()
+    return {"config": configuration(plan), "plan": digest(specs_of(plan)), "source": found and found.identity()}
+
+
+def configuration(plan: Plan) -> dict[str, Any]:
+    """What config/config.yaml and the command line came to; the rest of the configuration is in the source."""
+    return {"scale": plan.scale, "papers": list(plan.papers)}
+
+
+def contents(plan: Plan, root: Path, project: Path, found: Source) -> Contents:
+    """Of the results in `root`, and of the source in `project`; all but crate and manifest."""
+    results = {file: root / file for file in [*plan.kept_files(), *_where_there(plan, root)]}
+    missing = [file for file, path in results.items() if not path.exists()]
+    if missing:
+        raise UserError(f"{missing[0]} is not there, and {len(missing) - 1} others; `snakemake archive` makes them first")
+    code: dict[str, Path] = {f"source/{file}": project / file for file in found.files}
+    names = here()
+    for file, path in (results | code).items():
+        names.refuse(file.removeprefix("source/"), path.read_bytes())
+    logs: Contents = {
+        file: names.cleaned((root / file).read_text(encoding="utf-8", errors="replace")).encode() for file in _logs(plan, root)
+    }
+    made: Contents = {
+        f"source/{NOTE}": _json(_source_note(found, code)),
+        "archive.json": _json(about(plan, found)),
+        "config.json": _json(configuration(plan)),
+        "plan.json": _json(specs_of(plan)),
+    }
+    return dict(sorted({**results, **code, **logs, **made}.items()))
+
+
+def about(plan: Plan, found: Source) -> dict[str, Any]:
+    made_of = {"commit": found.commit, "date": found.date, "changed": found.changed}
+    return {"name": NAME, "version": VERSION, "scale": plan.scale, "title": plan.title, "results": plan.results, **made_of}
+
+
+def specs_of(plan: Plan) -> dict[str, Any]:
+    """Of what is kept. Not the user's folders, nor what jobs ask a machine for."""
+    kept = plan.kept()
+    specs = {kind: {name: getattr(plan, kind)[name] for name in names} for kind, names in kept.items()}
+    sources = {plan.data[name]["name"]: plan.sources[plan.data[name]["name"]] for name in kept["data"]}
+    whole = {"papers": plan.papers, "artifacts": plan.artifacts, "labels": plan.labels, "sources": sources}
+    return {"scale": plan.scale, "title": plan.title, "results": plan.results, **whole, **specs}
+
+
+def _where_there(plan: Plan, root: Path) -> list[str]:
+    """Of a record what not every one has, and what it can do without."""
+    kept = plan.kept()
+    names = [f"{plan.results}/runs/{run}/averaged.safetensors" for run in kept["runs"]]
+    names += [f"{plan.results}/studies/{study}/journal.log" for study in kept["studies"]]
+    return [name for name in names if (root / name).exists()]
+
+
+def _logs(plan: Plan, root: Path) -> list[str]:
+    """Logs and benchmarks of the jobs that made what is kept: those whose name, or whose folder's, is of it."""
+    names = {*plan.artifacts, *plan.sources, *(name for names in plan.kept().values() for name in names)}
+    found = []
+    for folder in (f"{plan.results}/logs", f"{DATA}/logs"):
+        for file in sorted((root / folder).rglob("*")):
+            if file.is_file() and names & {file.parent.name, file.stem}:
+                found.append(file.relative_to(root).as_posix())
+    return found
+
+
+def _source_note(found: Source, code: dict[str, Path]) -> dict[str, Any]:
+    files = {file.removeprefix("source/"): file_digest(path) for file, path in code.items()}
+    return {"commit": found.commit, "date": found.date, "changed": found.changed, "files": files}
+
+
+def sha256(content: Path | bytes) -> str:
+    return file_digest(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    """Keys in their own order, which is that of a table's columns: seeds as the configuration lists them."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,53 @@
+"""What names a person, a machine or a place on it, taken out of logs."""
+
+import getpass
+import os
+import platform
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from dpvision.errors import UserError
+from dpvision.source import ROOT
+
+PATH = re.compile(r"""(?<![\w.~:/<-])/(?:[^\s/:'",;()<>|]+/)*([^\s/:'",;()<>|]+)/?""")
+OWNER = re.compile(r"(process \d+ on )[^\s,]+(, SLURM job \d+)?")  # as training/owner.py names one
+
+
+class Names(NamedTuple):
+    """This user's, this machine's."""
+
+    places: dict[str, str]
+    """Folders, and what stands for each."""
+    words: dict[str, str]
+    """Likewise."""
+
+    def cleaned(self, text: str) -> str:
+        """With nothing of it, and no other absolute path: of those the file's name is left."""
+        for place, stand_in in self.places.items():
+            text = text.replace(place, stand_in)
+        text = OWNER.sub(r"\1HOST", text)
+        for word, stand_in in self.words.items():
+            text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", stand_in, text)
+        return PATH.sub(lambda path: f"…/{path[1]}" if "." in path[1] else "…", text)
+
+    def refuse(self, file: str, content: bytes) -> None:
+        """What is not rewritten, since digests prove it, must not have a folder of the user's in it."""
+        for place in self.places:
+            if Path(place).parent != Path("/") and place.encode() in content:
+                line = content[: content.index(place.encode())].count(b"\n") + 1
+                raise UserError(
+                    f"{file}, line {line}, names {place}: an archive is for others and names no place on your machine. Take it "
+                    "out there (folders of data sets can stand on the command line: --config 'folders={...}')"
+                )
+
+
+def here() -> Names:
+    home, temporary = str(Path.home()), tempfile.gettempdir()
+    places = {str(ROOT): ".", str(ROOT.resolve()): ".", sys.prefix: "PYTHON", home: "~", temporary: "TMP"}
+    host = platform.node()
+    people = {getpass.getuser(), Path.home().name, os.environ.get("USER", "")} - {"", "root"}
+    words = dict.fromkeys(sorted(people), "USER") | ({host: "HOST", host.split(".")[0]: "HOST"} if host else {})
+    return Names({place: stand_in for place, stand_in in places.items() if place != "/"}, words)

@@ -1,0 +1,31 @@
+"""An artifact beside the same one made again, somewhere else: equal to the last digit, or how far off in each cell."""
+
+import csv
+from pathlib import Path
+
+from dpvision.errors import UserError
+from dpvision.plan.build import FOLDERS
+from dpvision.verify.artifacts import cells
+from dpvision.verify.place import opened
+
+
+def comparison(folder: Path, artifact: str) -> str:
+    """`folder` is an unpacked archive's, in whose source the artifact was made again."""
+    with opened(folder) as place:
+        if artifact not in place.plan.artifacts:
+            raise UserError(f"the archive has no {artifact}; it has: {', '.join(place.plan.artifacts)}")
+        file = f"{FOLDERS[place.plan.artifacts[artifact]['kind']]}/{artifact}.csv"
+        archived, again = place.results / file, folder / "source" / place.name(place.results) / file
+        texts = [path.read_text(encoding="utf-8") for path in (archived, again)]
+    count = sum(map(len, csv.reader(texts[0].splitlines()[1:])))
+    if not (differences := cells(*texts)):
+        return f"{artifact}: made again, all {count} cells are equal to the last digit"
+    lines = [f"  {where}: archived {one}, again {other}{_distance(one, other)}" for where, one, other in differences]
+    return "\n".join([f"{artifact}: made again, {len(differences)} of {count} cells differ", *lines])
+
+
+def _distance(one: str, other: str) -> str:
+    try:
+        return f", differs by {float(other) - float(one):+.6g}"
+    except ValueError:
+        return ""

@@ -1,0 +1,55 @@
+"""Files are what they were when they were packed; data sets and source are what they say they are."""
+
+from collections.abc import Iterator
+
+from dpvision import files
+from dpvision.archive.contents import MANIFEST
+from dpvision.source import NOTE
+from dpvision.verify.finding import ABSENT, Finding, equal
+from dpvision.verify.place import Place
+
+
+def manifest(place: Place) -> Iterator[Finding]:
+    path = place.root / MANIFEST
+    if not path.exists():
+        yield Finding(MANIFEST, "file missing", "the SHA-256 of every file", ABSENT)
+        return
+    lines = [line.split("  ", 1) for line in path.read_text(encoding="utf-8").splitlines()]
+    expected = {name: sha for sha, name in lines}
+    there = {place.name(file): file for file in place.root.rglob("*") if file.is_file()} if place.archive else {}
+    for name in sorted({*expected, *there} - {MANIFEST}):
+        if name not in there:
+            yield Finding(name, "file missing", f"SHA-256 {expected[name]}", ABSENT)
+        elif name not in expected:
+            yield Finding(name, "file that the manifest does not name", ABSENT, "a file")
+        else:
+            yield from equal(name, "SHA-256", expected[name], files.file_digest(there[name]))
+
+
+def source(place: Place) -> Iterator[Finding]:
+    """As source.json says: an archive whose manifest was made to fit an edited file is found here."""
+    said = files.read_json(place.root / "source" / NOTE)
+    for name, sha in said["files"].items():
+        file = place.root / "source" / name
+        yield from equal(f"source/{name}", "SHA-256 by source.json", sha, files.file_digest(file) if file.exists() else ABSENT)
+    assert place.about
+    for key in ("commit", "date", "changed"):
+        yield from equal("archive.json", f"{key} by source/{NOTE}", said[key], place.about[key])
+
+
+def data_set(place: Place, name: str) -> Iterator[Finding]:
+    """Its description proves itself, is of the spec that names it, and of the raw files that were fetched."""
+    file = place.prepared / "prepared" / name / "dataset.json"
+    where = f"data/prepared/{name}/dataset.json"
+    if not file.exists():
+        yield Finding(where, "file missing", "the digests of the data", ABSENT)
+        return
+    said = files.read_json(file)
+    described = {key: value for key, value in said.items() if key != "digest"}
+    yield from equal(where, "digest of what it says", files.digest(described), said["digest"])
+    yield from equal(where, "digest of its spec, by the folder's name", name.rsplit("-", 1)[1], said["spec"])
+    if spec := place.plan.data.get(name):
+        yield from equal("plan.json", f"digest of the spec of {name}", files.digest(spec), said["spec"])
+        raw = place.prepared / "raw" / spec["name"] / "files.json"
+        found = {key: value["md5"] for key, value in files.read_json(raw)["files"].items()} if raw.exists() else ABSENT
+        yield from equal(f"data/raw/{spec['name']}/files.json", "MD5s of the raw files", spec["files"], found)

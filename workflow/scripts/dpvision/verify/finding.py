@@ -1,0 +1,44 @@
+"""What a check finds."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+CLOSE = 1e-6  # relative: what a machine's own rounding may do to an ε
+ABSENT = "nothing"
+
+
+class Finding(NamedTuple):
+    """One thing that does not hold."""
+
+    where: str
+    what: str
+    expected: Any
+    found: Any
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}: expected {_short(self.expected)}, found {_short(self.found)}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def equal(where: str, what: str, expected: Any, found: Any) -> Iterator[Finding]:
+    if expected != found:
+        yield Finding(where, what, expected, found)
+
+
+def close(where: str, what: str, expected: Any, found: Any, relative: float = CLOSE) -> Iterator[Finding]:
+    """Numbers as near as that; all else equal. What is no finite number is the same, however it is written."""
+    expected, found = _finite(expected), _finite(found)
+    numbers = isinstance(expected, float) and isinstance(found, float)
+    if not (math.isclose(expected, found, rel_tol=relative, abs_tol=1e-12) if numbers else expected == found):
+        yield Finding(where, what, expected, found)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,189 @@
+"""A training's record: it is of the run that its folder names, and its numbers follow from each other."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dpvision.data.prepared import content_digest
+from dpvision.files import digest, file_digest, read_json
+from dpvision.plan import specs
+from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.privacy.ledger import noise_multiplier, spent
+from dpvision.verify.finding import ABSENT, Finding, close, equal
+from dpvision.verify.place import Place
+
+TOLERANCE = 1.1e-5  # of σ: the calibration's own, and a little
+LOSS = 1e-5  # relative: a graphics card may sum the same numbers in another order
+WEIGHTS = {"weights_sha256": "weights.safetensors", "averaged_sha256": "averaged.safetensors"}
+
+
+def record(place: Place, run: str) -> Iterator[Finding]:
+    folder = place.results / "runs" / run
+    missing = [
+        name for name in specs.RECORD if not (folder / name).exists() and (place.weights or name not in WEIGHTS.values())
+    ]
+    for name in missing:
+        yield Finding(place.name(folder / name), "file missing", "part of the run's record", ABSENT)
+    if missing:
+        return
+    spec, provenance = read_json(folder / "spec.json"), read_json(folder / "provenance.json")
+    where = place.name(folder)
+    yield from equal(f"{where}/spec.json", "name by the spec's digest", run, specs.run_name(specs.as_planned(spec)))
+    yield from equal(f"{where}/provenance.json", "digest of the spec", digest(spec), provenance["spec"])
+    if place.archive:
+        yield from equal(f"{where}/spec.json", "digest of the spec in plan.json", *map(digest, _planned(place, run, spec)))
+    for key, name in WEIGHTS.items():
+        if key in provenance and place.weights:
+            sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
+            yield from equal(f"{where}/{name}", "SHA-256 by provenance.json", provenance[key], sha)
+    yield from _data(place, spec, provenance, f"{where}/provenance.json")
+    found = {study: _best(place, study) for study in sorted(set(spec.get("found_by", {}).values()))}
+    yield from _findings(spec, found, f"{where}/spec.json")
+    with open(folder / "history.csv", encoding="utf-8", newline="") as file:
+        history = list(csv.DictReader(file))
+    yield from _history(spec, history, f"{where}/history.csv")
+    yield from _metrics(history, read_json(folder / "metrics.json"), f"{where}/metrics.json")
+    yield from _ledger(spec, found, history, read_json(folder / "ledger.json"), where)
+
+
+def _planned(place: Place, run: str, spec: specs.Spec) -> tuple[specs.Spec, specs.Spec]:
+    return place.plan.runs[run], specs.as_planned(spec)
+
+
+def _best(place: Place, study: str) -> dict[str, Any]:
+    return read_json(place.results / "studies" / study / "best.json")
+
+
+def _data(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
+    description = place.prepared / "prepared" / spec["data"]["prepared"] / "dataset.json"
+    if not description.exists():
+        return
+    there = content_digest(read_json(description))
+    for session in [provenance, *provenance.get("sessions", [])]:
+        yield from equal(where, f"digest of the data {spec['data']['prepared']}", there, session.get("data", there))
+
+
+def _findings(spec: specs.Spec, found: dict[str, dict], where: str) -> Iterator[Finding]:
+    """What searches decided for it."""
+    for key, study in spec.get("found_by", {}).items():
+        part, name = key.split(".", 1)
+        yield from equal(where, f"{key}, as {study} found it", found[study]["values"][key], spec[part][name])
+
+
+def _history(spec: specs.Spec, history: list[dict[str, str]], where: str) -> Iterator[Finding]:
+    yield from equal(where, "steps at the ends of epochs", specs.epoch_ends(spec), [int(row["step"]) for row in history])
+
+
+def _metrics(history: list[dict[str, str]], metrics: dict[str, Any], where: str) -> Iterator[Finding]:
+    """Of the last step they are the history's last line; of the best epoch, its line."""
+    best = max(history, key=lambda row: (_number(row["validation_top1"]) or 0.0, -int(row["epoch"])))
+    yield from equal(where, "best_epoch.epoch by history.csv", int(best["epoch"]), metrics["best_epoch"]["epoch"])
+    yield from equal(where, "last_step.step by history.csv", int(history[-1]["step"]), metrics["last_step"]["step"])
+    for part, row, prefix in (
+        ("last_step", history[-1], ""),
+        ("best_epoch", best, ""),
+        ("averaged", history[-1], "averaged_"),
+    ):
+        for split in ("validation", "test"):
+            for key, value in metrics.get(part, {}).get(split, {}).items():
+                expected = _number(row[f"{prefix}{split}_{key}"])
+                yield from close(where, f"{part}.{split}.{key} by history.csv", expected, value, LOSS if key == "loss" else 0.0)
+
+
+def _ledger(
+    spec: specs.Spec, found: dict[str, dict], history: list[dict[str, str]], ledger: dict[str, Any], folder: str
+) -> Iterator[Finding]:
+    """ε from its own q, σ and steps; and those from the spec."""
+    where, budget = f"{folder}/ledger.json", spec["budget"]
+    if budget is None:
+        yield from equal(where, "what a run without a budget says", spent(spec, None, {}), ledger)
+        return
+    divisor = specs.simulated(spec)
+    yield from equal(where, "private", divisor == 1, ledger["private"])
+    numbers = ledger["simulated"] if divisor > 1 else ledger
+    steps = specs.step_count(spec)
+    says = Mechanism(numbers["sampling_rate"], numbers["noise_multiplier"], numbers["steps"]["made"])
+    yield from _compared(where, spent(spec, says, found), ledger)
+    yield from equal(where, "sampling_rate by the spec", specs.sampling_rate(spec), says.q)
+    yield from equal(where, "steps made by the spec", steps, says.steps)
+    yield from close(where, "noise_multiplier by the spec", noise_multiplier(spec), says.sigma, TOLERANCE / says.sigma)
+    column = "simulated_epsilon" if divisor > 1 else "epsilon"
+    for row in history:
+        epsilon = Mechanism(says.q, says.sigma, int(row["step"])).epsilon(budget["delta"])
+        what = f"epoch {row['epoch']}: {column} after {row['step']} steps"
+        yield from close(f"{folder}/history.csv", what, epsilon, _number(row[column]))
+
+
+def _compared(where: str, expected: Any, found: Any, path: str = "") -> Iterator[Finding]:
+    """Every number and every name of a mapping or list; sentences are left alone, which may be put otherwise one day."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted({*expected, *found}):
+            below = f"{path}.{key}" if path else key
+            yield from _compared(where, expected.get(key, ABSENT), found.get(key, ABSENT), below)
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for number, pair in enumerate(zip(expected, found, strict=True)):
+            yield from _compared(where, *pair, f"{path}[{number}]")
+    elif not (isinstance(expected, str) and isinstance(found, str) and " " in expected) and path != "not_accounted":
+        yield from close(where, f"{path}, recomputed", expected, found)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def study(place: Place, name: str) -> Iterator[Finding]:
+    """Its best trial is the best of its trials."""
+    folder = place.results / "studies" / name
+    where = place.name(folder)
+    missing = [file for file in ("best.json", "trials.csv", "provenance.json") if not (folder / file).exists()]
+    for lost in missing:
+        yield Finding(f"{where}/{lost}", "file missing", "part of the study's record", ABSENT)
+    if missing:
+        return
+    best, provenance = read_json(folder / "best.json"), read_json(folder / "provenance.json")
+    yield from equal(
+        f"{where}/provenance.json", "digest of the spec, by the folder's name", name.rsplit("-", 1)[1], provenance["spec"]
+    )
+    yield from equal(f"{where}/best.json", "study", name, best["study"])
+    with open(folder / "trials.csv", encoding="utf-8", newline="") as file:
+        trials = [row for row in csv.DictReader(file) if row["state"] in ("complete", "pruned")]
+    yield from equal(f"{where}/best.json", "trials by trials.csv", len(trials), best["trials"])
+    complete = [row for row in trials if row["state"] == "complete"]
+    yield from equal(f"{where}/best.json", "pruned by trials.csv", len(trials) - len(complete), best["pruned"])
+    top = max(float(row["validation_top1"]) for row in complete)
+    yield from equal(f"{where}/best.json", "validation_top1 by trials.csv", top, best["validation_top1"])
+    winners = [{key: row[key] for key in best["values"]} for row in complete if float(row["validation_top1"]) == top]
+    chosen = {key: str(value) for key, value in best["values"].items()}
+    if chosen not in winners:
+        yield Finding(f"{where}/best.json", "values by trials.csv", " or ".join(map(str, winners)), chosen)
+    if spec := place.plan.studies.get(name):
+        yield from equal("plan.json", f"name of the study {name}", specs.study_name(spec), name)
+        yield from _price_of_trials(spec, best, f"{where}/best.json")
+
+
+def _price_of_trials(spec: specs.Spec, best: dict[str, Any], where: str) -> Iterator[Finding]:
+    run, says = spec["run"], best["privacy"]
+    q, steps, budget = specs.sampling_rate(run), specs.step_count(run), run["budget"]
+    yield from equal(where, "privacy.trials", best["trials"], says["trials"])
+    yield from equal(where, "privacy.sampling_rate by the spec", q, says["sampling_rate"])
+    yield from equal(where, "privacy.steps by the spec", steps, says["steps"])
+    sigma = calibrate(budget["epsilon"], budget["delta"], q, steps)
+    if abs(sigma - says["noise_multiplier"]) > TOLERANCE:
+        yield Finding(where, "privacy.noise_multiplier for the spec's budget", sigma, says["noise_multiplier"])
+
+
+def analysis(place: Place, folder: Path, product: str) -> Iterator[Finding]:
+    """A Hessian's or activations': there, and of the spec that its folder names."""
+    where = place.name(folder)
+    missing = [file for file in (product, "provenance.json") if not (folder / file).exists()]
+    for lost in missing:
+        yield Finding(f"{where}/{lost}", "file missing", "part of the analysis' record", ABSENT)
+    if missing:
+        return
+    provenance = read_json(folder / "provenance.json")
+    name = folder.name.rsplit("-", 1)[1]
+    yield from equal(f"{where}/provenance.json", "digest of the spec, by the folder's name", name, provenance["spec"])
+    if spec := {**place.plan.hessians, **place.plan.activations}.get(folder.name):
+        yield from equal("plan.json", f"name of the analysis {folder.name}", specs.analysis_name(spec), folder.name)
+        yield from _data(place, place.plan.runs[spec["run"]], provenance, f"{where}/provenance.json")

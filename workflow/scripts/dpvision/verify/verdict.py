@@ -1,0 +1,152 @@
+"""All checks of a place, and what is said of them."""
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dpvision.errors import UserError
+from dpvision.files import file_digest, read_json
+from dpvision.logs import Progress
+from dpvision.plan import specs
+from dpvision.provenance import departures
+from dpvision.verify import digests, runs
+from dpvision.verify.artifacts import artifact
+from dpvision.verify.finding import Finding
+from dpvision.verify.place import Place, opened
+
+FAULTS = (OSError, UserError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, csv.Error)
+"""What a record that somebody has changed may raise where it is read."""
+ORDER = ("runs", "studies", "hessians", "activations")
+
+
+@dataclass
+class Verdict:
+    of: str
+    checked: dict[str, int] = field(default_factory=dict)
+    problems: list[dict[str, str]] = field(default_factory=list)
+    """What does not hold: where, what, expected, found."""
+    remarks: list[str] = field(default_factory=list)
+    """What one should know of results that hold."""
+    not_checked: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        return {"holds": self.holds, **asdict(self)}
+
+    def __str__(self) -> str:
+        lines = [f"{self.of}: looked at {', '.join(f'{count} {what}' for what, count in self.checked.items())}"]
+        lines += [f"  note: {remark}" for remark in self.remarks]
+        lines += [f"  not checked: {text}" for text in self.not_checked]
+        lines += [f"  DOES NOT HOLD  {Finding(**problem)}" for problem in self.problems]
+        lines.append("everything that was checked holds" if self.holds else f"{len(self.problems)} things do not hold")
+        return "\n".join(lines)
+
+
+def verify(path: Path) -> Verdict:
+    with opened(path) as place:
+        verdict = Verdict(path.name or str(path))
+        verdict.problems += [_text(finding) for finding in place.damaged]
+        checks = list(_checks(place))
+        progress = Progress("verify", len(checks))
+        for done, (kind, name, check) in enumerate(checks, 1):
+            verdict.problems += [_text(finding) for finding in _careful(name, check)]
+            verdict.checked[kind] = verdict.checked.get(kind, 0) + 1
+            progress.step(done, partial(str, name))
+        progress.close()
+        verdict.remarks += _remarks(place)
+        verdict.not_checked += _not_checked(place)
+        return verdict
+
+
+def _text(finding: Finding) -> dict[str, str]:
+    return {key: str(value) for key, value in finding._asdict().items()}
+
+
+def _checks(place: Place) -> Iterator[tuple[str, str, Callable[[], Iterator[Finding]]]]:
+    """Each with what it is of, by kind and name."""
+    plan, folder = place.plan, place.results
+    if place.archive:
+        yield "manifest", "the manifest", partial(digests.manifest, place)
+        yield "source", "the source", partial(digests.source, place)
+    kept = kept_of(place)
+    if place.archive or place.prepared.is_dir():
+        for name in kept["data"]:
+            yield "data sets", f"data/prepared/{name}", partial(digests.data_set, place, name)
+    for name in kept["runs"]:
+        yield "runs", place.name(folder / "runs" / name), partial(runs.record, place, name)
+    for name in kept["studies"]:
+        yield "studies", place.name(folder / "studies" / name), partial(runs.study, place, name)
+    for kind, product in (("hessians", "hessian.json"), ("activations", "histograms.csv")):
+        for name in kept[kind]:
+            one = folder / kind / name
+            yield kind, place.name(one), partial(runs.analysis, place, one, product)
+    for name in plan.artifacts:
+        yield "artifacts", name, partial(artifact, place, name)
+
+
+def kept_of(place: Place) -> dict[str, list[str]]:
+    """What artifacts rest on: in an archive all that plan.json names, elsewhere what can be told from the records."""
+    plan = place.plan
+    if place.archive:
+        return {kind: list(getattr(plan, kind)) for kind in (*ORDER, "data")}
+    studies = dict.fromkeys(study for run in plan.runs.values() for study in specs.searched_keys(run).values())
+    studies |= dict.fromkeys(study for spec in plan.artifacts.values() for study in spec.get("studies", {}))
+    kinds: dict[str, list[str]] = {"hessians": [], "activations": []}
+    for spec in plan.artifacts.values():
+        kinds["activations" if spec["kind"] == "activations" else "hessians"] += spec.get("analyses", {}).values()
+        for kind, names in kinds.items():
+            names += spec.get(kind, {}).values()
+    data = dict.fromkeys(run["data"]["prepared"] for run in plan.runs.values() if "data" in run)
+    unique = {kind: list(dict.fromkeys(names)) for kind, names in kinds.items()}
+    return {"runs": list(plan.runs), "studies": list(studies), **unique, "data": list(data)}
+
+
+def _careful(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except FAULTS as error:
+        yield Finding(name, "cannot be checked to its end", "what the pipeline wrote", f"{type(error).__name__}: {error}")
+
+
+def _remarks(place: Place) -> list[str]:
+    """Of the archive, and of how its records came about."""
+    remarks = []
+    lock = commit = None
+    if place.about:
+        about = place.about
+        commit = str(about["commit"])
+        remarks.append(f"scale {place.plan.scale}, commit {commit}")
+        if about["changed"]:
+            changed = ", ".join(about["changed"][:5]) + (" ..." if len(about["changed"]) > 5 else "")
+            remarks.append(f"THE SOURCE IN THE ARCHIVE IS NOT AS COMMITTED: {len(about['changed'])} files differ: {changed}")
+        locked = place.root / "source/envs/requirements.lock"
+        lock = file_digest(locked)[:12] if locked.exists() else None
+    made: Counter[str] = Counter()
+    for kind in ORDER:
+        for file in sorted((place.results / kind).glob("*/provenance.json")):
+            if file.parent.name in kept_of(place)[kind]:
+                try:
+                    texts = departures(read_json(file), commit, lock)
+                except FAULTS:
+                    continue  # said where the record itself is looked at
+                made.update(f"{kind}: {text}" for text in texts)
+    return remarks + [f"{count} {text}" for text, count in made.items()]
+
+
+def _not_checked(place: Place) -> list[str]:
+    drawn = ["figures as drawn (.svg, .pdf, .png): their numbers were, the CSVs beside them"]
+    if place.archive:
+        return [*drawn, "that the weights have these accuracies: make reproduce"]
+    texts = ["digests of files: a folder of results has no manifest", "tables as .md and .tex, whose labels are not kept here"]
+    texts += ["claims, whose labels are not kept here"] if "claims" in place.plan.artifacts else []
+    texts += [] if place.weights else ["weights: there are none in this folder"]
+    if not place.prepared.is_dir():
+        texts.append(f"digests of the data: there is no {place.prepared}")
+    return [*drawn, *texts, "the specs of studies and analyses, but for the digests in their names"]
