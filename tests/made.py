@@ -11,6 +11,7 @@ from dpvision.data.download import fetch
 from dpvision.data.prepare import prepare
 from dpvision.files import write_if_changed, write_text
 from dpvision.reporting.activations import measure
+from dpvision.reporting.claims import write_claims
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.tables import write_table
 from dpvision.search.study import conclude, work
@@ -31,7 +32,14 @@ papers:
     cells:
       cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42, null]}
       simulated: {dataset: digits, models: [resnet9], recipe: simulated, epsilons: [3.0], delta: 1.0e-4}
-    artifacts: {table1: {cells: [cifar10, simulated]}}
+      authors:
+        dataset: digits
+        models: [resnet9]
+        recipe: resnet9
+        epsilons: [7.42]
+        delta: 1.0e-4
+        protocol: {targets: [7.62], sigmas: [2.0], physical_batch: 100}
+    artifacts: {table1: {cells: [cifar10, simulated, authors]}}
     hessian: {examples: 32, iterations: 3, lanczos_steps: 4}
     activations: {examples: 32, bins: 10}
 """
@@ -65,6 +73,9 @@ def make_all(root: Path, made: plan.Plan) -> None:
     for name, spec in made.artifacts.items():
         write_if_changed(results / f"plan/{name}.json", spec)
         inputs = {what: [str(root / file) for file in files] for what, files in made.inputs_of(name).items()}
+        if name == plan.CLAIMS:
+            write_claims(spec, made.labels[name], inputs, results / "claims.csv", results / "figures/claims.csv")
+            continue
         kind = plan.build.FOLDERS[spec["kind"]]
         {"tables": write_table, "figures": write_figure}[kind](spec, made.labels[name], inputs, results / kind / f"{name}.csv")
 
@@ -81,6 +92,7 @@ class Made:
         self.root, self.project = root, root / "project"
         for name in ("config", "envs"):
             shutil.copytree(ROOT / name, self.project / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "tests/config", self.project / "config", dirs_exist_ok=True)  # a small paper
         for name in ("Snakefile", "pyproject.toml", "CITATION.cff"):
             shutil.copy(ROOT / name, self.project / name)
         write_text(self.project / "config/scales/tiny.yaml", SCALE)

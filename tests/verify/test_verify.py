@@ -201,7 +201,7 @@ def test_a_sigma_that_the_budget_does_not_give_is_found_though_its_epsilons_foll
     said["noise_multiplier"] = mechanism.sigma
     said["epsilon"] |= {"rdp": mechanism.epsilon(said["delta"]), "prv": prv_epsilon(mechanism, said["delta"])}
     write_json(ledger, said)
-    assert any("ledger.json: noise_multiplier for the spec's budget" in problem for problem in damaged.problems())
+    assert any("ledger.json: noise_multiplier by the spec" in problem for problem in damaged.problems())
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_a_record_that_cannot_be_read_is_named_and_the_others_are_looked_at_all_
 # --- what holds and should be known ---
 
 
-def test_how_records_came_about_is_said_without_being_a_fault(damaged):
+def test_how_records_came_about_is_said_without_being_a_fault_of_theirs(damaged):
     provenance = damaged.run("provenance.json")
     (session,) = read_json(provenance)["sessions"]
     damaged.edit(provenance, "sessions", to=[session, {**session, "code": "0123456789ab"}])
@@ -306,7 +306,7 @@ def test_how_records_came_about_is_said_without_being_a_fault(damaged):
     damaged.edit(damaged.folder / "source/source.json", "changed", to=["Snakefile"])
     damaged.forge()
     verdict = verify(damaged.folder)
-    assert verdict.holds
+    assert {Path(problem["where"]).suffix for problem in verdict.problems} <= {".md", ".tex"}  # whose notes do not tell it
     said = " ".join(verdict.remarks)
     assert "THE SOURCE IN THE ARCHIVE IS NOT AS COMMITTED: 1 files differ: Snakefile" in said
     for text in ("runs: made by a run that was resumed", "runs: resumed with other code", "runs: made with another lock"):

@@ -27,6 +27,7 @@ def artifact(place: Place, name: str) -> Iterator[Finding]:
     with TemporaryDirectory(prefix="dpvision-verify-") as folder:
         where = FOLDERS.get(spec["kind"], ".")  # the page of claims lies above them
         csv = Path(folder) / where / f"{name}.csv"
+        csv.parent.mkdir(exist_ok=True)
         AGAIN[where](spec, place.plan.labels.get(name), place.plan.inputs_of(name), csv)
         for again in sorted(file for file in Path(folder).rglob("*") if file.is_file()):
             yield from _same(place, again, place.results / again.relative_to(folder))
