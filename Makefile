@@ -4,7 +4,7 @@
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
-# make bench-simulation  train both ways, to see how well the scale simulate predicts, in a quarter of an hour
+# make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
 # make lint          formats and linters (make format puts right what can be put right)
 # make lock          resolve the dependencies anew, with hashes
 # make schema        write the JSON schemas of the configuration
