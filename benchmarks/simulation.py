@@ -2,9 +2,9 @@
 
     python benchmarks/simulation.py [SEEDS]    -> results/benchmarks/simulation.json, .md, .png
 
-The networks and recipe of the demo on the digits, at ε = 7.42, each as it is (k = 1) and with sample and noise divided by k, with
-the same seeds (default 8). Deviations are of means over seeds, with the 95 % confidence interval of a difference
-of two means; sampling and noise of every training are its own, so nothing is paired.
+The networks and recipe of the demo on the digits, at ε = 7.42, each as it is (k = 1) and with sample and noise divided by
+k, with the same seeds (default 8). Deviations are of means over seeds, with the 95 % confidence interval of a difference of
+two means; sampling and noise of every training are its own, so nothing is paired.
 """
 
 import math
