@@ -41,6 +41,7 @@ def project(tmp_path) -> Path:
     papers = tmp_path / "config/papers/scalenorm.yaml"
     papers.write_text(papers.read_text().split("artifacts:")[0] + "artifacts: {}\n")
     (tmp_path / "config/published/scalenorm.yaml").write_text("[]\n")
+    (tmp_path / "config/claims/scalenorm.yaml").unlink()
     return tmp_path
 
 
