@@ -95,8 +95,9 @@ def test_it_names_no_user_no_machine_and_no_place_on_it(made, tmp_path, monkeypa
 
 
 def test_a_file_that_is_not_a_log_is_refused_with_the_place_that_it_names(made, project, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    write_text(project / "config/config.yaml", f"scale: paper\nfolders: {{cifar10: {tmp_path}/home/cifar}}}}\n")
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    write_text(project / "config/config.yaml", f"scale: paper\nfolders: {{cifar10: {home / 'cifar'}}}\n")
     with pytest.raises(UserError, match="config/config.yaml, line 2, names .*/home: an archive is for others"):
         packed(made, project, tmp_path)
 

@@ -289,7 +289,7 @@ class _Builder:
             printed = [row for row in published if row.artifact == (artifact.published or key)]
             self._add_artifact(key, paper, artifact, cells, printed)
         self.taken |= dict.fromkeys(paper.artifacts, f"an artifact of {name}")
-        self._add_claims(name, self._paper(documents[:1]), paper, cells, published)
+        self._add_claims(name, documents, paper, cells, published)
 
     def _published(self, name: str, artifacts: list[str]) -> list[Published]:
         """The paper's own numbers; a paper without such a file has none."""
@@ -380,12 +380,13 @@ class _Builder:
         self.plan.labels[name] = {"paper": paper.title, "title": artifact.title, **models}
 
     def _add_claims(
-        self, name: str, printed: Paper, paper: Paper, cells: dict[str, list[dict]], published: list[Published]
+        self, name: str, documents: list[Document], paper: Paper, cells: dict[str, list[dict]], published: list[Published]
     ) -> None:
         """What the paper's sentences rest on; a paper without a file of claims makes none."""
         file = f"config/claims/{name}.yaml"
         if not (self.root / file).exists():
             return
+        printed = self._paper(documents[:1])
         document = read_yaml(self.root, file)
         stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
         refuse(claims.of_claims(stated, printed, published, [document]))
