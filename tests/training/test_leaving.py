@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from dpvision.privacy.ledger import spent
 from dpvision.training.fit import Training
 from dpvision.training.leaving import Left
 from dpvision.training.record import metrics
-from dpvision.training.run import spent
 
 VIEWS = {"pad": 1, "flip": 0.5, "views": 2, "include_original": False}
 SHORT = {"recipe.epochs": 2}
@@ -48,7 +48,7 @@ def flat(state: Any) -> list[Any]:
 
 
 def outcome(training: Training) -> list[Any]:
-    return flat([training.state(), training.epsilon, spent(training, {})])
+    return flat([training.state(), training.epsilon, spent(training.spec, training.mechanism, {})])
 
 
 @pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS.keys())
