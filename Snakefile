@@ -11,10 +11,11 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers;
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
     verdicts     {results}/claims.csv, claims.md         what the papers say, and whether it holds
+    pages        {results}/report/, {results}/report.html  everything as one HTML file, to read without a network
     archive      {results}/archive/NAME-VERSION.zip      all of a scale and what it rests on, but the data
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
-Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `archive`. What a target would take, and what of
+Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `report`, `archive`. What a target would take, and what of
 it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
@@ -39,6 +40,9 @@ from dpvision.errors import UserError
 
 
 configfile: "config/config.yaml"
+
+
+report: "workflow/report/workflow.rst"
 
 
 # The SLURM profile has conda make the rules' environments; where there is none, snakemake's own serves, of the same lock.
@@ -91,6 +95,8 @@ localrules:
     table,
     figure,
     verdicts,
+    pages,
+    report,
     archive,
 
 
@@ -114,4 +120,5 @@ include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/pages.smk"
 include: "workflow/rules/archive.smk"

@@ -39,7 +39,12 @@ rule figure:
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
         plan=f"{RESULTS}/plan/{{artifact}}.json",
     output:
-        svg=f"{RESULTS}/figures/{{artifact}}.svg",
+        svg=report(
+            f"{RESULTS}/figures/{{artifact}}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels=lambda wildcards: {"figure": wildcards.artifact, "title": PLAN.labels[wildcards.artifact]["title"]},
+        ),
         pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
         png=f"{RESULTS}/figures/{{artifact}}.png",
         csv=f"{RESULTS}/figures/{{artifact}}.csv",

@@ -32,10 +32,10 @@ def as_text(run: Run) -> str:
     if run.artifacts:
         rows.append(("shown in", ", ".join(run.artifacts)))
     if run.spec:
-        rows += _spec(run.spec)
-    rows += _privacy(run)
+        rows += spec_rows(run.spec)
+    rows += privacy_rows(run)
     if run.provenance:
-        rows += _made(run)
+        rows += made_rows(run)
     lines = aligned(rows)
     if run.metrics:
         lines += ["", *_metrics(run.metrics)]
@@ -57,10 +57,11 @@ def _state_in_words(run: Run) -> str:
     return "done" if run.provenance else f"missing{kept}; why: python -m dpvision status"
 
 
-def _spec(run: Spec) -> list[tuple[str, str]]:
+def spec_rows(run: Spec) -> list[tuple[str, str]]:
     data, model, recipe = run["data"], run["model"], run["recipe"]
     rest = {key: value for key, value in model.items() if key not in ("family", "slug")}
     optimizer, schedule = dict(recipe["optimizer"]), dict(recipe["schedule"])
+    epochs = f"{recipe['epochs']} epochs, " if "epochs" in recipe else ""
     rows = [
         ("data", f"{data['name']}: {specs.training_count(run)} train, {data['validation']} validation, {data['test']} test"),
         ("model", f"{model['slug']} ({_pairs(rest)})"),
@@ -68,9 +69,9 @@ def _spec(run: Spec) -> list[tuple[str, str]]:
             "optimiser",
             f"{optimizer.pop('name')} ({_pairs(optimizer)}), schedule {schedule.pop('name')} {_pairs(schedule)}".rstrip(),
         ),
-        ("length", f"{recipe['epochs']} epochs, {specs.step_count(run)} steps of {recipe['batch']} examples expected"),
+        ("length", f"{epochs}{specs.step_count(run)} steps of {recipe['batch']} examples expected"),
     ]
-    shown = ("optimizer", "schedule", "epochs", "batch")
+    shown = ("optimizer", "schedule", "epochs", "steps", "batch")
     rest = {key: value for key, value in recipe.items() if key not in shown and value is not None}
     rows.append(("recipe", _pairs(rest)))
     if found := run.get("found_by"):
@@ -87,7 +88,7 @@ def _pairs(values: dict[str, Any]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {said(value)}" for key, value in values.items())
 
 
-def _privacy(run: Run) -> list[tuple[str, str]]:
+def privacy_rows(run: Run) -> list[tuple[str, str]]:
     budget = run.spec["budget"] if run.spec else None
     if run.spec and not budget:
         return [("privacy", "not private")]
@@ -129,7 +130,7 @@ def device(provenance: dict[str, Any]) -> str:
     )
 
 
-def _made(run: Run) -> list[tuple[str, str]]:
+def made_rows(run: Run) -> list[tuple[str, str]]:
     made = run.provenance or {}
     often = {0: "never interrupted", 1: "interrupted once"}.get(
         len(run.sessions) - 1, f"interrupted {len(run.sessions) - 1} times"

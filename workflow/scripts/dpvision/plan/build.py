@@ -42,6 +42,8 @@ RULES = (
     "table",
     "figure",
     "verdicts",
+    "pages",
+    "report",
     "archive",
 )
 CLAIMS = "claims"  # the page of all papers' claims: an artifact like others, but of no paper alone
@@ -91,7 +93,11 @@ class Plan:
 
     def named(self, folder: str) -> str:
         """The artifacts that lie in tables/ or figures/, as a regular expression."""
-        return "|".join(name for name, spec in self.artifacts.items() if FOLDERS.get(spec["kind"]) == folder) or "none"
+        return "|".join(self.of_kind(folder)) or "none"
+
+    def of_kind(self, folder: str) -> list[str]:
+        """The artifacts that lie in tables/ or figures/."""
+        return [name for name, spec in self.artifacts.items() if FOLDERS.get(spec["kind"]) == folder]
 
     def everything(self, name: str) -> list[str]:
         """The targets and what they rest on, so that a record that was deleted is made again with them."""

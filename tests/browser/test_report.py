@@ -1,0 +1,96 @@
+"""The demo's report, opened from the disk by a browser that has no network."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Tab, Unavailable, chromium, install
+
+from dpvision import plan
+
+ROOT = Path(__file__).parents[2]
+REPORT = ROOT / "results/demo/report.html"
+PICTURES = ROOT / "results/screenshots"
+PLAN = plan.load({"scale": "demo", "papers": ["scalenorm"]})
+SHOW = """(async () => {
+  app.setView({navbarMode: 'menu'});
+  app.showCategory(%s);
+  const path = Object.keys(results).find(path => path.endsWith(%s));
+  const kind = results[path].mime_type.startsWith('image') ? 'img' : 'html';
+  app.setView({content: kind, contentPath: results[path].data_uri, resultPath: path});
+  await new Promise(done => setTimeout(done, 1000));
+  return atob(results[path].data_uri.split(',')[1]).length;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Tab]:
+    try:
+        program = install()
+    except Unavailable as why:
+        pytest.skip(f"no browser can be had here: {why}")
+    with chromium(program) as there:
+        there.open(REPORT)
+        there.run("new Promise(done => setTimeout(done, 1500))")
+        yield there
+
+
+def results(tab: Tab) -> dict[str, Any]:
+    return tab.run("results")
+
+
+def colours(picture: Path) -> int:
+    """How many different bytes its pixels have; a blank page has few."""
+    content, data, at = picture.read_bytes(), b"", 8
+    while at < len(content):
+        length = int.from_bytes(content[at : at + 4])
+        data += content[at + 8 : at + 8 + length] if content[at + 4 : at + 8] == b"IDAT" else b""
+        at += 12 + length
+    return len(set(zlib.decompress(data)))
+
+
+def test_it_opens_with_a_menu_of_what_is_in_it_and_the_scale_in_bold(tab):
+    tab.picture(PICTURES / "opened.png")
+    said = tab.run("document.body.innerText")
+    for category in ("Overview", "Tables", "Figures", "Claims", "Runs", "Cost and environment"):
+        assert category in said
+    assert "Scale demo: these are not the paper's data" in tab.run("document.querySelector('strong').innerText")
+    assert colours(PICTURES / "opened.png") > 100
+
+
+def test_it_asks_nobody_for_anything(tab):
+    assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
+
+
+def test_all_artifacts_and_runs_of_the_plan_are_in_it_by_what_they_are_called(tab):
+    there = results(tab)
+    shown = {Path(path).stem for path in there}
+    assert shown >= {*PLAN.artifacts, *PLAN.kept()["runs"], "overview", "cost", "environment"}
+    assert all(entry["labels"] and entry["caption"] for entry in there.values())
+
+
+@pytest.mark.parametrize(
+    ("category", "page"),
+    [
+        ("Overview", "overview.html"),
+        ("Tables", "table1.html"),
+        ("Figures", "figure2.svg"),
+        ("Claims", "claims.html"),
+        ("Runs", f"{PLAN.kept()['runs'][0]}.html"),
+        ("Cost and environment", "cost.html"),
+        ("Cost and environment", "environment.html"),
+    ],
+)
+def test_a_page_is_shown(tab, category, page):
+    assert tab.run(SHOW % (json.dumps(category), json.dumps(page))) > 1000
+    picture = PICTURES / f"{Path(page).stem}.png"
+    tab.picture(picture)
+    assert colours(picture) > 100
+    assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
+
+
+def test_it_can_be_mailed():
+    assert REPORT.stat().st_size < 10e6

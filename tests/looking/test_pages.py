@@ -1,0 +1,141 @@
+"""The pages of the report, of records written by hand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpvision.data.prepared import content_digest
+from dpvision.files import file_digest, read_json, write_json, write_text
+from dpvision.looking import work
+from dpvision.plan import DATA
+from dpvision.provenance import LOCK
+from dpvision.reporting import html
+from dpvision.reporting.pages import scale_banner, write_pages
+from dpvision.reporting.report import run_labels
+
+ARRAYS = {"sha256": {"train_images.npy": "1"}}
+GOOD = {"stage": "dpvision.training.run", "commit": "abc", "lock": file_digest(LOCK)[:12], "data": content_digest(ARRAYS)}
+FETCHED = re.compile(r"""(?:src|href|xlink:href)\s*=\s*["'](?!#)|url\((?!#)|@import""")
+
+
+@pytest.fixture
+def whole(results):
+    """Every record there and good, a table as Markdown."""
+    results.everything()
+    root, made = results.root, results.plan
+    for name in made.data:
+        write_json(root / DATA / "prepared" / name / "dataset.json", ARRAYS)
+    for run in results.runs:
+        change(results, run, **GOOD)
+    for kind in ("studies", "hessians", "activations"):
+        for name in made.kept()[kind]:
+            write_json(root / made.results / kind / name / "provenance.json", GOOD)
+    for name in made.of_kind("tables"):
+        write_text(
+            root / made.results / f"tables/{name}.md", "**A table.**\n\n| ours | published |\n| --- | --- |\n| 1 | 2 |\n"
+        )
+    return results
+
+
+def change(results, run: str, **changes) -> None:
+    file = results.root / results.plan.results / "runs" / run / "provenance.json"
+    write_json(file, read_json(file) | changes)
+
+
+def pages(results) -> dict[str, str]:
+    folder = results.root / "pages"
+    write_pages(results.plan, results.root, folder)
+    return {file.relative_to(folder).with_suffix("").as_posix(): file.read_text() for file in folder.rglob("*.html")}
+
+
+def test_there_is_a_page_for_every_table_and_every_run_and_nothing_to_warn_of(whole):
+    made = pages(whole)
+    expected = {f"tables/{name}" for name in whole.plan.of_kind("tables")} | {f"runs/{run}" for run in whole.runs}
+    assert set(made) == {"overview", "cost", "environment", *expected}
+    assert "None: all" in made["overview"]
+    assert "Nothing to warn of" in made[f"runs/{whole.runs[0]}"]
+
+
+def test_every_page_says_the_scale_and_fetches_nothing(whole):
+    for text in pages(whole).values():
+        assert "Scale demo, not the paper&#x27;s" in text
+        assert not FETCHED.search(text)
+    assert scale_banner(whole.plan).startswith("Scale demo, not the paper's: ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"commit": "abc+"}, "made from a dirty tree"),
+        ({"lock": "another"}, "made with another lock"),
+        ({"data": "another"}, "made with other data than what is prepared now"),
+        ({"code": "another"}, "made by other code than is here"),
+    ],
+)
+def test_what_one_should_know_of_a_run_stands_on_its_card_and_in_the_overview(whole, changes, words):
+    change(whole, whole.runs[0], **changes)
+    made = pages(whole)
+    assert words in made[f"runs/{whole.runs[0]}"]
+    assert words not in made[f"runs/{whole.runs[1]}"]
+    assert f"records: {words}" in made["overview"] and whole.runs[0] in made["overview"]
+
+
+def test_a_resumed_run_says_so_and_shows_its_sessions(whole):
+    whole.record(whole.runs[0], sessions=2)
+    change(whole, whole.runs[0], **GOOD)
+    card = pages(whole)[f"runs/{whole.runs[0]}"]
+    assert "made by a run that was resumed" in card
+    assert card.count("<td>2026-01-01</td>") == 2
+
+
+def test_an_analysis_from_a_dirty_tree_is_in_the_overview(whole):
+    name = whole.plan.kept()["hessians"][0]
+    file = whole.root / work.folder(whole.plan, ("curvature", name)) / "provenance.json"
+    write_json(file, GOOD | {"commit": "abc+"})
+    assert f"hessians/{name}" in pages(whole)["overview"]
+
+
+def test_a_card_has_the_spec_the_curve_the_ledger_and_the_provenance(whole):
+    card = pages(whole)[f"runs/{whole.runs[0]}"]
+    for words in ("30 epochs, 294 steps", "ε 2.800 by RDP", "A Processor, 1 thread", "best epoch, by validation", "<path"):
+        assert words in card
+
+
+def test_cost_is_the_sum_of_the_benchmarks_of_what_is_shown(whole):
+    for run in (*whole.runs[:2], "of-another-configuration"):
+        whole.log("train", run, '{"s": 30.0, "max_rss": 500.0, "cpu_time": 20.0}\n', "jsonl")
+    text = pages(whole)["cost"]
+    assert "<tr><td>train</td><td>2</td><td>1:00</td><td>0:30</td><td>0:30</td><td>0:40</td><td>0.50 GB</td></tr>" in text
+
+
+def test_no_two_runs_of_a_report_are_called_the_same(results):
+    called = [tuple(run_labels(results.plan, run).values()) for run in results.runs]
+    assert len(set(called)) == len(called)
+
+
+def test_text_is_escaped_wherever_it_stands():
+    bad = "<script>alert(1)</script>"
+    made = html.page(bad, bad, html.table([bad], [[bad]]), html.facts([(bad, bad)]), html.items([bad]), html.folded(bad, ""))
+    made += html.markdown(f"# {bad}\n\n{bad}\n\n> {bad}\n\n- {bad}\n\n| {bad} |\n| --- |\n| {bad} |", {})
+    assert "<script" not in made
+    assert made.count("&lt;script&gt;") == 15
+
+
+def test_markdown_of_the_claims_becomes_links_that_lead_somewhere():
+    made = html.markdown(
+        '| claim |\n| --- |\n| [V_A [...] is > 0](#here) |\n\n<a id="here"></a>\n\n### ✔ here\n\n*How:* by **two**', {}
+    )
+    assert '<a href="#here">V_A [...] is &gt; 0</a>' in made
+    assert '<span id="here"></span>' in made
+    assert "<em>How:</em> by <strong>two</strong>" in made
+
+
+def test_a_curve_of_one_epoch_that_never_moved_is_drawn():
+    assert "nan" not in html.curves({"test top-1": [(1.0, 0.5)]}, "epoch")
+
+
+def test_captions_exist_for_all_that_asks_for_one():
+    rules = Path(__file__).parents[2] / "workflow/rules"
+    asked = {name for file in rules.glob("*.smk") for name in re.findall(r'caption="\.\./report/(\w+\.rst)"', file.read_text())}
+    assert asked == {file.name for file in rules.with_name("report").iterdir()} - {"workflow.rst"}

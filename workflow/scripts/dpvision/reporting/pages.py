@@ -1,0 +1,232 @@
+"""The pages of the report: overview, tables, claims, a card a run, cost, environment; made of records alone."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from dpvision.data.prepared import content_digest
+from dpvision.files import file_digest, read_json, write_text
+from dpvision.logs import clock
+from dpvision.looking import runs, show
+from dpvision.looking.runs import Run
+from dpvision.looking.text import counted
+from dpvision.plan.build import CLAIMS, DATA, Plan
+from dpvision.provenance import LOCK, departures
+from dpvision.reporting import html
+from dpvision.reporting.claims import tally
+from dpvision.source import ROOT
+
+SHOWN = {"last_step": "last step", "best_epoch": "best epoch, by validation", "averaged": "averaged weights"}
+BOXES = (("download",), ("prepare",), ("search",), ("train",), ("curvature", "activations"), ("tables", "figures", "claims"))
+ARROWS = (
+    ("download", "prepare"),
+    ("prepare", "search"),
+    ("search", "train"),
+    ("train", "curvature"),
+    ("train", "activations"),
+    ("train", "tables"),
+    ("train", "figures"),
+    ("train", "claims"),
+    ("curvature", "tables"),
+    ("curvature", "figures"),
+    ("activations", "figures"),
+    ("activations", "claims"),
+)
+
+
+def write_pages(plan: Plan, root: Path, folder: Path) -> None:
+    """Into `folder`; `root` has the results."""
+    banner = scale_banner(plan)
+    cards = [runs.read(root, f"{plan.results}/runs/{name}", plan) for name in plan.kept()["runs"]]
+    warnings = {run.name: doubts(run, plan, root) for run in cards} | doubts_of_others(plan, root)
+    pages = {"overview": overview(plan, root, warnings), "cost": cost(plan, root), "environment": environment(cards)}
+    if CLAIMS in plan.artifacts:
+        drawing = (root / plan.results / "figures/claims.svg").read_text(encoding="utf-8")
+        text = (root / plan.results / "claims.md").read_text(encoding="utf-8").removeprefix("# Claims\n")
+        pages["claims"] = "Claims", html.markdown(text, {"figures/claims.svg": drawing})
+    for name in plan.of_kind("tables"):
+        text = (root / plan.results / f"tables/{name}.md").read_text(encoding="utf-8")
+        pages[f"tables/{name}"] = plan.labels[name]["title"], html.markdown(text, {})
+    for run in cards:
+        pages[f"runs/{run.name}"] = run.name, card(run, warnings[run.name])
+    for name, (title, content) in pages.items():
+        write_text(folder / f"{name}.html", html.page(title, banner, content))
+
+
+def scale_banner(plan: Plan) -> str:
+    """What a reader must not overlook of these numbers."""
+    simulated = any(run["recipe"].get("simulate") for run in plan.runs.values())
+    said = [f"Scale {plan.scale}, not the paper's: {plan.title}."] if plan.scale != "paper" else []
+    return " ".join([*said, *(["Simulated trainings are not private."] if simulated else [])])
+
+
+def doubts(run: Run, plan: Plan, root: Path) -> list[str]:
+    """What one should know of a run before trusting it."""
+    made: dict[str, Any] = run.provenance or {}
+    said = departures(made, lock=file_digest(LOCK)[:12])
+    prepared = root / DATA / "prepared" / plan.runs[run.name]["data"]["prepared"] / "dataset.json"
+    if "data" in made and made["data"] != content_digest(read_json(prepared)):
+        said.append("made with other data than what is prepared now")
+    return said + ([f"made by other code than is here ({run.other_code})"] if run.other_code else [])
+
+
+def doubts_of_others(plan: Plan, root: Path) -> dict[str, list[str]]:
+    """Likewise of searches and analyses, by folder."""
+    lock = file_digest(LOCK)[:12]
+    folders = [f"{kind}/{name}" for kind in ("studies", "hessians", "activations") for name in plan.kept()[kind]]
+    return {folder: departures(read_json(root / plan.results / folder / "provenance.json"), lock=lock) for folder in folders}
+
+
+# --- a page each ---
+
+
+def overview(plan: Plan, root: Path, warnings: dict[str, list[str]]) -> tuple[str, str]:
+    titles = {name: plan.labels[name].get("title", "What the papers say, and whether it holds") for name in plan.artifacts}
+    rows = [(name, title, _rests_on(plan, name)) for name, title in titles.items()]
+    parts = []
+    if CLAIMS in plan.artifacts:
+        with open(root / plan.results / "claims.csv", encoding="utf-8", newline="") as file:
+            verdicts = [row["verdict"] for row in csv.DictReader(file) if row["row"] == "claim"]
+        parts.append(f"<h2>Claims</h2><p>Of the papers' sentences: {tally(verdicts)}.</p>")
+    parts += ["<h2>Warnings</h2>", _warnings(warnings)]
+    parts += ["<h2>What is shown</h2>", html.table(("artifact", "title", "rests on"), rows)]
+    return "Overview", "\n".join([*parts, "<h2>What leads to what</h2>", _graph(plan)])
+
+
+def _rests_on(plan: Plan, artifact: str) -> str:
+    trained, studies = len(set(plan.runs_of(artifact))), len(plan.artifacts[artifact].get("studies", {}))
+    parts = [counted("training", "trainings", trained)] if trained else []
+    return ", ".join(parts + ([counted("search", "searches", studies)] if studies else [])) or "nothing: a drawing"
+
+
+def _warnings(warnings: dict[str, list[str]]) -> str:
+    counts = Counter(text.split(" (")[0] for said in warnings.values() for text in said)
+    if not counts:
+        return (
+            f'<p class="fine">None: all {len(warnings)} records, of trainings, searches and analyses, are of committed code, '
+            "the present lock and data, and none was interrupted.</p>"
+        )
+    lines = [f"{count} of {len(warnings)} records: {text}" for text, count in counts.most_common()]
+    concerned = html.items(f"`{record}`: {'; '.join(said)}" for record, said in warnings.items() if said)
+    return html.items(lines, "warning") + html.folded("Which ones", concerned)
+
+
+def _graph(plan: Plan) -> str:
+    kept = plan.kept()
+    counts = {
+        "download": counted("data set", "data sets", len({plan.data[name]["name"] for name in kept["data"]})),
+        "prepare": counted("preparation", "preparations", len(kept["data"])),
+        "search": counted("search", "searches", len(kept["studies"])),
+        "train": counted("training", "trainings", len(kept["runs"])),
+        "curvature": counted("Hessian", "Hessians", len(kept["hessians"])),
+        "activations": counted("network", "networks", len(kept["activations"])),
+        "tables": str(len(plan.of_kind("tables"))),
+        "figures": str(len(plan.of_kind("figures"))),
+        "claims": str(len(plan.artifacts.get(CLAIMS, {"claims": []})["claims"])),
+    }
+    return html.graph([[(name, counts[name]) for name in column] for column in BOXES], list(ARROWS))
+
+
+def card(run: Run, warnings: list[str]) -> str:
+    """A run's page."""
+    assert run.spec and run.metrics and run.ledger and run.provenance  # it is an input
+    parts = [html.items(warnings, "warning") if warnings else '<p class="fine">Nothing to warn of.</p>']
+    parts += ["<h2>Accuracy</h2>", _accuracy(run.metrics), _curve(run)]
+    parts += ["<h2>What it is</h2>", html.facts(show.spec_rows(run.spec)), _folded_json("Its whole spec", run.spec)]
+    parts += ["<h2>Privacy</h2>", html.facts(show.privacy_rows(run)), _folded_json("Its whole ledger", run.ledger)]
+    shown = [("shown in", ", ".join(run.artifacts)), ("folder", run.folder)]
+    parts += ["<h2>Provenance</h2>", html.facts(show.made_rows(run) + shown), _sessions(run)]
+    return "\n".join([*parts, _folded_json("Its whole provenance", run.provenance)])
+
+
+def _accuracy(metrics: dict[str, Any]) -> str:
+    rows = []
+    for key, words in SHOWN.items():
+        if at := metrics.get(key):
+            values = [at[part]["top1"] for part in show.SETS] + [at["test"].get("top5")]
+            rows.append((words, *("–" if value is None else f"{value:.2%}" for value in values)))
+    return html.table(("top-1 accuracy", "train", "validation", "test", "test, top-5"), rows)
+
+
+def _curve(run: Run) -> str:
+    lines = {}
+    for part in ("validation", "test"):
+        points = [(row["epoch"], row[f"{part}_top1"]) for row in run.history]
+        lines[f"{part} top-1"] = [(x, y) for x, y in points if x is not None and y is not None]
+    return html.curves({name: line for name, line in lines.items() if line}, "epoch")
+
+
+def _sessions(run: Run) -> str:
+    rows = [
+        (one["started"], str(one["to_step"]), clock(one["seconds"]), one["code"], str(one.get("commit")), str(one.get("data")))
+        for one in run.sessions
+    ]
+    return html.table(("session began", "up to step", "time", "code", "commit", "data"), rows)
+
+
+def _folded_json(summary: str, value: Any) -> str:
+    return html.folded(summary, f"<pre><code>{html.escape(json.dumps(value, indent=2, ensure_ascii=False))}</code></pre>")
+
+
+def cost(plan: Plan, root: Path) -> tuple[str, str]:
+    """By what Snakemake measured of the jobs whose results are shown."""
+    measured: dict[str, list[dict[str, Any]]] = {}
+    for rule, entry in sorted(benchmarks(plan, root)):
+        measured.setdefault(rule, []).append(json.loads(entry))
+    rows = [_cost_row(rule, jobs) for rule, jobs in measured.items()]
+    rows.append(_cost_row("all", [job for jobs in measured.values() for job in jobs]))
+    head = ("rule", "jobs", "time, sum", "median job", "longest job", "CPU time", "most memory")
+    note = (
+        "Time is wall-clock time, by Snakemake's benchmark of each job; of a training that was interrupted, the last "
+        "session's. Jobs beside each other slow each other down."
+    )
+    return "Cost", html.table(head, rows) + f"<p>{note}</p>"
+
+
+def benchmarks(plan: Plan, root: Path) -> Iterator[tuple[str, str]]:
+    """A job's rule, and its measurement as JSON; of several, the last."""
+    names = {*plan.artifacts, *plan.sources, *(name for names in plan.kept().values() for name in names)}
+    for folder in (root / plan.results / "logs", root / DATA / "logs"):
+        for file in folder.rglob("*.jsonl"):
+            if names & {file.stem, file.parent.name} and (lines := file.read_text(encoding="utf-8").splitlines()):
+                yield file.relative_to(folder).parts[0].removesuffix(".jsonl"), lines[-1]
+
+
+def _cost_row(rule: str, jobs: list[dict[str, Any]]) -> tuple[str, ...]:
+    times = [job["s"] for job in jobs]
+    memory = max((job["max_rss"] or 0 for job in jobs), default=0)
+    processor = sum(job["cpu_time"] or 0 for job in jobs)
+    spent = (clock(sum(times)), clock(median(times or [0])), clock(max(times, default=0)), clock(processor))
+    return rule.replace("_", " "), str(len(jobs)), *spent, f"{memory / 1000:.2f} GB"
+
+
+def environment(cards: list[Run]) -> tuple[str, str]:
+    """With what the trainings were made, and what the lock pins now."""
+    made = [run.provenance for run in cards if run.provenance]
+    machines = Counter(show.device(one) for one in made)
+    rows = [
+        ("machine", _each(machines)),
+        ("system", _each(Counter(one["machine"].get("system", "unknown") for one in made))),
+        ("Python", _each(Counter(one.get("python", "unknown") for one in made))),
+        ("lock", _each(Counter(str(one.get("lock")) for one in made))),
+        ("commit", _each(Counter(str(one.get("commit")) for one in made))),
+    ]
+    packages = sorted({name for one in made for name in one["packages"]})
+    versions = [(name, _each(Counter(str(one["packages"].get(name)) for one in made))) for name in packages]
+    locked = [line.split(" ")[0] for line in LOCK.read_text(encoding="utf-8").splitlines() if line[:1].isalnum()]
+    parts = ["<h2>Of the trainings</h2>", html.facts(rows), "<h2>Packages</h2>", html.table(("package", "version"), versions)]
+    here = f"<p>{html.inline(f'`{LOCK.relative_to(ROOT)}`, whose digest now begins with `{file_digest(LOCK)[:12]}`')}</p>"
+    return "Environment", "\n".join(
+        [*parts, "<h2>The lock</h2>", here, html.folded(f"{len(locked)} packages", html.items(locked))]
+    )
+
+
+def _each(counts: Counter[str]) -> str:
+    """The values, and how often each where there are several."""
+    if len(counts) == 1:
+        return next(iter(counts))
+    return "; ".join(f"{value} ({counted('training', 'trainings', count)})" for value, count in counts.most_common())
