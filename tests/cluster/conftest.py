@@ -27,7 +27,7 @@ SCALENORM["seeds"] = [34]
 SCALENORM["recipes"]["resnet9"]["epochs"] = 8
 SCALENORM["searches"]["groups"]["trials"] = 2
 SCALENORM["hessian"] |= {"iterations": 20, "lanczos_steps": 20}
-SCALENORM["artifacts"] |= {"table2": None, "bn": None}
+SCALENORM["artifacts"] |= {"table1": {"cells": ["cifar10"]}, "table2": None, "bn": None}
 SCALENORM["cells"]["cifar10"] |= {"epsilons": [7.42], "models": ["scaleresnet9"]}
 
 STAGES = ("download", "prepare", "search_worker", "search", "train", "curvature activations", "table figure")
