@@ -1,13 +1,11 @@
 """ResNet-50 is torchvision's with group normalisation; ScaleNorm stands between addition and activation."""
 
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from dpvision.models import build
 from dpvision.models.catalogue import MODELS
 from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.resnet50 import Bottleneck
@@ -16,18 +14,6 @@ from dpvision.vision import torchvision
 
 MODEL = {"family": "resnet50", "scale_norm": False, "groups": 32, "activation": "mish", "width": 1.0}
 ACTIVATIONS = {"mish": nn.Mish, "relu": nn.ReLU}
-
-
-@pytest.fixture(autouse=True)
-def one_stream_of_random_numbers() -> Iterator[None]:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
-@pytest.fixture
-def model() -> Callable[..., nn.Module]:
-    return lambda classes=10, channels=3, **changes: build(MODEL | changes, classes, channels)
 
 
 def of_torchvision(activation: str, classes: int = 10, groups: int = 32) -> nn.Module:

@@ -1,6 +1,5 @@
 """ResNet-9 is the one that was published: its counts, its order of layers, its outputs."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -8,25 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dpvision.models import build
 from dpvision.models.catalogue import MODELS, catalogue, listing
 from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.resnet9 import ConvBlock, Residual
 
 MODEL = {"family": "resnet9", "scale_norm": False, "norm": "group", "groups": 32, "order": "norm-activation", "width": 1.0}
 ORDERS = ["norm-activation", "activation-norm"]
-
-
-@pytest.fixture(autouse=True)
-def one_stream_of_random_numbers() -> Iterator[None]:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
-@pytest.fixture
-def model() -> Callable[..., nn.Module]:
-    return lambda classes=10, channels=3, **changes: build(MODEL | changes, classes, channels)
 
 
 def shake(network: nn.Module) -> nn.Module:

@@ -1,7 +1,6 @@
 """Wide residual networks are those of De et al.'s code: counts, order of layers, padding, weights, outputs."""
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,6 @@ from dpvision.plan.config import WideResNet
 from dpvision.standardized import standardized
 
 MODEL = {"family": "wrn", "depth": 10, "width": 1, "groups": 16, "scale_norm": False, "standardize": True}
-
-
-@pytest.fixture(autouse=True)
-def one_stream_of_random_numbers() -> Iterator[None]:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        yield
-
-
-@pytest.fixture
-def model() -> Callable[..., nn.Module]:
-    return lambda classes=10, channels=3, **changes: build(MODEL | changes, classes, channels)
 
 
 def shake(network: nn.Module) -> nn.Module:
