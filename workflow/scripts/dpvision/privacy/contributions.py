@@ -25,6 +25,15 @@ class Weight:
     def __init__(self, parameter: Tensor) -> None:
         self.value, self.parameters = parameter.detach(), [parameter]
         self.unit: Tensor | None = None
+        self.copies: dict[tuple[torch.dtype, bool], Tensor] = {}
+
+    def like(self, x: Tensor) -> Tensor:
+        """The value in the precision and the memory format of the data that it meets, copied once."""
+        last = self.value.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
+        if (x.dtype, last) not in self.copies:
+            order = torch.channels_last if last else torch.contiguous_format
+            self.copies[x.dtype, last] = self.value.to(dtype=x.dtype, memory_format=order)
+        return self.copies[x.dtype, last]
 
     def squares(self, rows: Tensor, dots: Sequence[Tensor], doubts: Sequence[Tensor] = ()) -> Tensor:
         """From the squared norms of each gradient's rows and, where there is a unit, their sums and products with it.
@@ -46,7 +55,8 @@ class Derived(Weight):
     """Computed from parameters alone, in whatever way: its norms are taken from every example's gradient, pulled back."""
 
     def __init__(self, value: Tensor, parameters: list[Tensor]) -> None:
-        self.graph, self.value, self.parameters, self.unit = value, value.detach(), parameters, None
+        super().__init__(value)
+        self.graph, self.parameters = value, parameters
 
     def pull(self, total: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad(self.graph, self.parameters, total, retain_graph=True))
@@ -116,7 +126,7 @@ def keep(weight: Weight, samples: Tensor) -> Kept:
     dots = []
     if weight.unit is not None:
         rows = samples.flatten(2)
-        dots = [rows.sum(2), torch.einsum("brn,rn->br", rows, weight.unit.flatten(1))]
+        dots = [rows.sum(2), (rows * weight.unit.flatten(1)).sum(2)]
     return Kept(weight, samples, weight.squares(row_squares(samples), dots))
 
 

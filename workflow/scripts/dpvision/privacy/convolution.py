@@ -69,7 +69,7 @@ class Convolution:
         """Each is normed while the processor still holds it."""
         views = len(x) // len(kept)
         small = 2 * views * g[0, 0].numel() < self.weight.value[0].numel()  # the maps, beside the gradients
-        weight = torch.empty_like(kept[0], dtype=x.dtype).copy_(self.weight.value)  # lying as the library wants it
+        weight = self.weight.like(x)
         unit = None if self.weight.unit is None or small else torch.empty_like(kept[0]).copy_(self.weight.unit)
         rows, sums, along = [], [], []
         for image, outputs, sample in zip(x.split(views), g.split(views), kept.unbind(), strict=True):
@@ -125,7 +125,7 @@ class Convolution:
 
         def total(factors: Tensor) -> Tensor:
             scaled = g * factors.repeat_interleave(len(g) // examples).view(-1, 1, 1, 1)
-            return self.of_weight(scaled, x, self.weight.value)
+            return self.of_weight(scaled, x, self.weight.like(x))
 
         return Deferred(self.weight, self.weight.squares(rows.clamp(min=0), *self.dots(x, g, examples)), total)
 
@@ -148,8 +148,8 @@ class Convolution:
 
         boxes = self.forward(x.unflatten(1, (self.groups, -1)).sum(2), x.new_ones(self.groups, 1, *weight.shape[2:]))
         sums = over(torch.einsum("igohw,ighw->igo", g.unflatten(1, (self.groups, -1)), boxes).flatten(1))
-        lengths = over(torch.linalg.vector_norm(x, dim=(1, 2, 3)).square().unsqueeze(1) * weight[0, 0].numel()).sqrt()
-        doubt = SLACK * torch.finfo(unit.dtype).eps * over(torch.linalg.vector_norm(g, dim=(2, 3)).square()).sqrt()
+        lengths = over(x.square().sum((1, 2, 3)).unsqueeze(1) * weight[0, 0].numel()).sqrt()
+        doubt = SLACK * torch.finfo(unit.dtype).eps * over(g.square().sum((2, 3))).sqrt()
         y, gain, offset = self._output(x, unit, self.weight.gain)
         along = over((g * y).sum((2, 3)) / gain - offset * g.sum((2, 3)))
         reach = lengths + offset.abs() * (g[:, 0].numel() / examples) ** 0.5

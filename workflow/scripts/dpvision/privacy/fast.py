@@ -165,12 +165,13 @@ class Worker:
         self.rough, self.used = False, set[int]()
 
     def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
+        self.weights = {id(p): Weight(p) for p in self.parameters}  # as they are now; what is made of them serves all parts
         return _added([self.part(*part, clip, choices) for part in parts])
 
     def part(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
         self.layers, self.lent = choices["layers"], 0
         quick = choices["mish"] == "pieces"
-        tape = Tape(self.network, len(labels), self.choose, self.room, quick)
+        tape = Tape(self.network, self.weights, len(labels), self.choose, self.room, quick)
         with tape, torch.enable_grad():
             losses = losses_of(self.network, tape.watch(images), labels)
         losses.sum().backward()

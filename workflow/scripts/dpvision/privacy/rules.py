@@ -40,7 +40,8 @@ class Convolve:
         self.tape, self.convolution, self.bias, self.constant = tape, convolution, bias, constant
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        x, weight = self.tape.lowered(lying(x)), self.tape.lowered(self.convolution.weight.value)
+        x = self.tape.lowered(lying(x))
+        weight = self.convolution.weight.like(x)
         bias = self.bias.value if self.bias else self.constant
         y = self.convolution.forward(x, weight, None if bias is None else self.tape.lowered(bias))
         self.convolution.note(y, bias)
@@ -91,7 +92,8 @@ class Linear:
         self.tape, self.weight, self.bias, self.constant = tape, weight, bias, constant
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        x, weight = self.tape.lowered(x), self.tape.lowered(self.weight.value)
+        x = self.tape.lowered(x)
+        weight = self.weight.like(x)
         bias = self.bias.value if self.bias else self.constant
         return F.linear(x, weight, None if bias is None else self.tape.lowered(bias)), x, weight
 
@@ -143,7 +145,7 @@ class GroupNorm:
         x, mean, scale = kept
         of_x, channels = x.dtype, x.shape[1]
         x, g = _wide(x), _wide(alike(g, x))
-        whole, along = _sums(g, x)
+        whole, along = (t.sum(tuple(range(2, t.dim()))) if t.dim() > 2 else t for t in (g, g * x))
         mean_of, scale_of = (t.view(len(x), -1).repeat_interleave(channels // self.groups, 1) for t in (mean, scale))
         self.tape.add(self.weight, lambda: per_example((along - whole * mean_of) * scale_of, self.tape.examples, whole.dtype))
         self.tape.add(self.bias, lambda: per_example(whole, self.tape.examples, whole.dtype))
@@ -158,16 +160,6 @@ class GroupNorm:
 
 def _wide(t: Tensor) -> Tensor:
     return t.to(torch.promote_types(t.dtype, torch.float32))
-
-
-def _sums(g: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Of g and of g * x over positions, image by image on a processor whose cache then holds the product."""
-    if g.dim() == 2:
-        return g, g * x
-    positions = tuple(range(2, g.dim()))
-    step = 1 if g.device.type == "cpu" else len(g)
-    along = [(a * b).sum(positions) for a, b in zip(g.split(step), x.split(step), strict=True)]
-    return g.sum(positions), torch.cat(along)
 
 
 def group_norm(

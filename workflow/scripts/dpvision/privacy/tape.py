@@ -29,6 +29,7 @@ class Tape(TorchFunctionMode):
     def __init__(
         self,
         network: nn.Module,
+        weights: dict[int, Weight],
         examples: int,
         choose: Callable[[str, Ways], Contribution],
         room: Callable[..., Tensor],
@@ -37,7 +38,7 @@ class Tape(TorchFunctionMode):
         super().__init__()
         self.examples, self.choose, self.room, self.quick_mish = examples, choose, room, quick_mish
         self.names = {id(p): name for name, p in network.named_parameters()}
-        self.weights = {id(p): Weight(p) for p in network.parameters() if p.requires_grad}
+        self.weights = dict(weights)
         self.derived: list[Tensor] = []  # held, so that nothing else comes to have its id
         self.uses: Counter[int] = Counter()  # of each parameter
         self.contributions: list[Contribution] = []
