@@ -4,8 +4,9 @@ A *weight* is what an operation takes beside the data: a parameter, or a tensor 
 A *contribution* belongs to one use of a weight in one physical batch:
 
     squares         each example's squared norm, in the space of the parameters, in float64; never less than
-                    the norm of what `sums` adds up
-    sums(factors)   for each parameter, the sum over the examples of factor * gradient
+                    the norm of what `total` adds up
+    total(factors)  the sum over the examples of factor * gradient of the weight's value; `weight.pull` makes of a
+                    sum of totals those of the parameters
 
 `Kept` holds each example's gradient. `Deferred` holds what gradients are made of and never makes them.
 """
@@ -26,6 +27,7 @@ class Weight:
         self.value, self.parameters = parameter.detach(), [parameter]
         self.unit: Tensor | None = None
         self.copies: dict[tuple[torch.dtype, bool], Tensor] = {}
+        self.standardized: dict[tuple[int, float], Standardized] = {}  # by gain and floor
 
     def like(self, x: Tensor) -> Tensor:
         """The value in the precision and the memory format of the data that it meets, copied once."""
@@ -58,9 +60,6 @@ class Derived(Weight):
         super().__init__(value)
         self.graph, self.parameters = value, parameters
 
-    def pull(self, total: Tensor) -> list[Tensor]:
-        return list(torch.autograd.grad(self.graph, self.parameters, total, retain_graph=True))
-
     def pull_each(self, samples: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad(self.graph, self.parameters, samples, retain_graph=True, is_grads_batched=True))
 
@@ -76,12 +75,20 @@ class Standardized(Derived):
     def __init__(self, value: Tensor, weight: Tensor, gain: Tensor, floor: float) -> None:
         super().__init__(value, [weight, gain])
         with torch.no_grad():
-            centred = weight - weight.mean(dim=tuple(range(1, weight.dim())), keepdim=True)
-            energy = centred.flatten(1).square().sum(1)
+            rows = weight.flatten(1)
+            centred = rows - rows.mean(1, keepdim=True)
+            energy = centred.square().sum(1)
             scale = energy.clamp(min=floor).rsqrt()
-            self.gain, self.stretch = gain.detach(), (gain * scale).double().square()
+            self.gain, self.stretch = gain.detach(), gain * scale
             self.varies, self.size = energy > floor, weight[0].numel()
-            self.unit = centred * scale.view(-1, *[1] * (weight.dim() - 1))
+            self.unit = (centred * scale.unsqueeze(1)).view_as(weight)
+
+    def pull(self, total: Tensor) -> list[Tensor]:
+        assert self.unit is not None
+        rows, unit = total.flatten(1), self.unit.flatten(1)
+        along = (rows * unit).sum(1)
+        inside = rows - rows.mean(1, keepdim=True) - unit * (along * self.varies).unsqueeze(1)
+        return [(inside * self.stretch.unsqueeze(1)).view(total.shape), along]
 
     def squares(self, rows: Tensor, dots: Sequence[Tensor], doubts: Sequence[Tensor] = ()) -> Tensor:
         sums, along = (dot.double().abs() for dot in dots)
@@ -89,7 +96,7 @@ class Standardized(Derived):
         inside = rows * (1 + SLACK * torch.finfo(self.value.dtype).eps)
         inside -= (sums - of_sums).clamp(min=0).square() / self.size
         inside -= (along - of_along).clamp(min=0).square() * self.varies
-        return (self.stretch * inside.clamp(min=0) + (along + of_along).square()).sum(1)
+        return (self.stretch.double().square() * inside.clamp(min=0) + (along + of_along).square()).sum(1)
 
 
 @dataclass
@@ -100,20 +107,17 @@ class Kept:
     samples: Tensor
     squares: Tensor
 
-    def sums(self, factors: Tensor) -> list[Tensor]:
-        return self.weight.pull(weighted(self.samples, factors))
+    def total(self, factors: Tensor) -> Tensor:
+        return weighted(self.samples, factors)
 
 
 @dataclass
 class Deferred:
-    """Norms alone; `total` makes the sum of the value's gradients once the factors are known."""
+    """Norms alone; `total` makes the sum once the factors are known."""
 
     weight: Weight
     squares: Tensor
     total: Callable[[Tensor], Tensor]
-
-    def sums(self, factors: Tensor) -> list[Tensor]:
-        return self.weight.pull(self.total(factors))
 
 
 Contribution = Kept | Deferred
@@ -125,8 +129,9 @@ def keep(weight: Weight, samples: Tensor) -> Kept:
     samples = samples.to(weight.value.dtype)
     dots = []
     if weight.unit is not None:
-        rows = samples.flatten(2)
-        dots = [rows.sum(2), (rows * weight.unit.flatten(1)).sum(2)]
+        in_a_row = tuple(range(2, samples.dim()))
+        unit = torch.empty_like(samples[0]).copy_(weight.unit)  # in one order with the samples
+        dots = [samples.sum(in_a_row), (samples * unit).sum(in_a_row)]
     return Kept(weight, samples, weight.squares(row_squares(samples), dots))
 
 
@@ -139,7 +144,7 @@ def row_squares(samples: Tensor) -> Tensor:
 
 def weighted(samples: Tensor, factors: Tensor) -> Tensor:
     """The sum over the examples of factor * sample, read in the order in which the samples lie in memory."""
-    order = samples.dim_order()
+    order = sorted(range(samples.dim()), key=samples.stride, reverse=True)
     if order[0] != 0:
         return torch.tensordot(factors, samples, 1)
     lying = samples.permute(order)

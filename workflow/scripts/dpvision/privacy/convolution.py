@@ -66,20 +66,10 @@ class Convolution:
             self.made = (y.detach(), y._version, bias)
 
     def one(self, x: Tensor, g: Tensor, kept: Tensor) -> Kept:
-        """Each is normed while the processor still holds it."""
-        views = len(x) // len(kept)
-        small = 2 * views * g[0, 0].numel() < self.weight.value[0].numel()  # the maps, beside the gradients
-        weight = self.weight.like(x)
-        unit = None if self.weight.unit is None or small else torch.empty_like(kept[0]).copy_(self.weight.unit)
-        rows, sums, along = [], [], []
+        views, weight = len(x) // len(kept), self.weight.like(x)
         for image, outputs, sample in zip(x.split(views), g.split(views), kept.unbind(), strict=True):
             sample.copy_(self.of_weight(outputs, image, weight))
-            rows.append(torch.linalg.vector_norm(sample, dim=(1, 2, 3)))
-            if unit is not None:
-                sums.append(sample.sum((1, 2, 3)))
-                along.append((sample * unit).sum((1, 2, 3)))
-        dots = ([torch.stack(sums), torch.stack(along)],) if sums else self.dots(x, g, len(kept))
-        return Kept(self.weight, kept, self.weight.squares(torch.stack(rows).double().square(), *dots))
+        return keep(self.weight, kept)
 
     def grouped(self, x: Tensor, g: Tensor, examples: int) -> Tensor:
         weight, views = self.weight.value, len(x) // examples

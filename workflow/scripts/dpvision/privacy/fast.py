@@ -32,10 +32,12 @@ from dpvision.privacy.tape import Tape
 log = logging.getLogger(__name__)
 
 Choices = dict[str, Any]
+Times = dict[str, dict[str, float]]  # in seconds, of each way of each layer
 
 FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
 SIZES = {"cpu": (8, 16, 32), "cuda": (64, 128, 256, 512, 1024, 2048)}  # images at once
 CLEARLY = 0.9  # of the time of what was quickest so far
+PASSES = 3  # over the layers, in which every way has a turn
 NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
 UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
 
@@ -123,7 +125,6 @@ class Fast:
         best, cost = first, math.inf
         for size in SIZES[images.device.type]:
             found, seconds, peak = self._try({**first, "images": size}, images, labels)
-            first["layers"] = found["layers"]  # timed once
             if seconds < cost:
                 best, cost = found, seconds
             if 2 * peak > self.memory_mb or size * first["workers"] >= len(labels) * views:
@@ -142,9 +143,12 @@ class Fast:
         if not choices["layers"]:
             choices = {**choices, "layers": {}}
             few, alone = math.ceil(count / choices["workers"]), {**choices, "workers": 1}
-            self.workers = [Worker(self.network, self.parameters, timing=True)]
+            times: Times = {}
+            self.workers = [Worker(self.network, self.parameters, times)]
             task = partial(self.run, images[:few], labels[:few], self.clip, alone)
-            list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
+            for _ in range(PASSES):
+                list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
+            choices["layers"] = {key: quickest(of_ways) for key, of_ways in times.items()}
         self.workers = []
         with peak_mb(images.device) as peak:
             self.run(images, labels, self.clip, choices)
@@ -157,18 +161,26 @@ class Fast:
 
 
 class Worker:
-    """Clips part after part; keeps the memory that it borrowed."""
+    """Clips part after part; keeps the memory that it borrowed. `times`, if given, is where it notes those of all ways."""
 
-    def __init__(self, network: nn.Module, parameters: list[nn.Parameter], timing: bool = False) -> None:
-        self.network, self.parameters, self.timing = network, parameters, timing
+    def __init__(self, network: nn.Module, parameters: list[nn.Parameter], times: Times | None = None) -> None:
+        self.network, self.parameters, self.times = network, parameters, times
         self.rooms: dict[tuple[str, int], Tensor] = {}
         self.rough, self.used = False, set[int]()
 
     def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
-        self.weights = {id(p): Weight(p) for p in self.parameters}  # as they are now; what is made of them serves all parts
-        return _added([self.part(*part, clip, choices) for part in parts])
+        self.weights = {id(p): Weight(p) for p in self.parameters}  # as they are now
+        self.totals: dict[int, tuple[Weight, Tensor]] = {}  # over the parts, by weight
+        losses, norms = zip(*[self.part(*part, clip, choices) for part in parts], strict=True)
+        sums: dict[int, Tensor] = {}
+        for weight, total in self.totals.values():
+            for p, pulled in zip(weight.parameters, weight.pull(total), strict=True):
+                sums[id(p)] = sums[id(p)] + pulled if id(p) in sums else pulled
+        found = [sums[id(p)] if id(p) in sums else torch.zeros_like(p) for p in self.parameters]
+        return Gradients(found, torch.cat(losses), torch.cat(norms))
 
-    def part(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
+    def part(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> tuple[Tensor, Tensor]:
+        """Losses and norms; the sums go to the totals."""
         self.layers, self.lent = choices["layers"], 0
         quick = choices["mish"] == "pieces"
         tape = Tape(self.network, self.weights, len(labels), self.choose, self.room, quick)
@@ -181,18 +193,19 @@ class Worker:
         norms = sum((c.squares for c in contributions), losses.new_zeros(len(losses), dtype=torch.float64)).sqrt()
         finite = norms.isfinite()
         if not finite.all():  # contributes nothing; times 0 it would still be NaN
-            rest = [self.part(images[finite], labels[finite], clip, choices)] if finite.any() else []
-            return Gradients(rest[0].sums if rest else [torch.zeros_like(p) for p in self.parameters], losses, norms)
+            if finite.any():
+                self.part(images[finite], labels[finite], clip, choices)
+            return losses, norms
         factors = clip_factors(norms, clip, self.parameters[0].dtype)
-        sums = {id(p): torch.zeros_like(p) for p in self.parameters}
         for contribution in contributions:
-            for p, total in zip(contribution.weight.parameters, contribution.sums(factors), strict=True):
-                sums[id(p)] = total
-        return Gradients(list(sums.values()), losses, norms)
+            weight, total = contribution.weight, contribution.total(factors)
+            so_far = self.totals.get(id(weight))
+            self.totals[id(weight)] = (weight, total if so_far is None else so_far[1].add_(total))
+        return losses, norms
 
     def choose(self, key: str, ways: Ways) -> Contribution:
-        if key not in self.layers and self.timing:
-            self.layers[key] = quickest(ways)
+        if key not in self.layers and self.times is not None:
+            note(ways, self.times.setdefault(key, {}))
         name = self.layers.get(key, next(iter(ways)))
         if name not in ways:
             raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
@@ -222,24 +235,26 @@ def _joined(tape: Tape) -> Iterable[Contribution]:
         for p, more in zip(contribution.weight.parameters, contribution.weight.pull_each(contribution.samples), strict=True):
             samples[id(p)] = (p, samples[id(p)][1] + more if id(p) in samples else more)
     for p, sample in samples.values():
-        yield keep(Weight(p), sample)
+        yield keep(tape.weights[id(p)], sample)
 
 
-def quickest(ways: Ways) -> str:
-    """By the time that norms and sums take; what is far behind after one try gets no other, what is ahead by little stays
-    behind: single timings are noisy, and the first way asks for the least memory."""
-    best, name = math.inf, ""
-    for candidate, way in ways.items():
+def note(ways: Ways, times: dict[str, float]) -> None:
+    """Each way's time for norms and sum, if it is the best so far: a first call also makes ready what it calls."""
+    for name, way in ways.items():
 
         def whole(way: Callable[[], Contribution] = way) -> None:
             found = way()
-            found.sums(torch.ones_like(found.squares, dtype=found.weight.value.dtype))
+            found.total(torch.ones_like(found.squares, dtype=found.weight.value.dtype))
 
-        times = [_seconds(whole)]
-        while len(times) < 3 and times[0] < 3 * best:
-            times.append(_seconds(whole))
-        if min(times) < CLEARLY * best:
-            best, name = min(times), candidate
+        times[name] = min(_seconds(whole), times.get(name, math.inf))
+
+
+def quickest(times: dict[str, float]) -> str:
+    """What is ahead by little stays behind: timings are noisy, and the first way asks for the least memory."""
+    name, best = next(iter(times.items()))
+    for candidate, seconds in times.items():
+        if seconds < CLEARLY * best:
+            name, best = candidate, seconds
     return name
 
 

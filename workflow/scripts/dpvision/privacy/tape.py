@@ -29,7 +29,7 @@ class Tape(TorchFunctionMode):
     def __init__(
         self,
         network: nn.Module,
-        weights: dict[int, Weight],
+        weights: dict[int, Weight],  # the parameters; what is made of them serves all tapes that take them
         examples: int,
         choose: Callable[[str, Ways], Contribution],
         room: Callable[..., Tensor],
@@ -38,8 +38,7 @@ class Tape(TorchFunctionMode):
         super().__init__()
         self.examples, self.choose, self.room, self.quick_mish = examples, choose, room, quick_mish
         self.names = {id(p): name for name, p in network.named_parameters()}
-        self.weights = dict(weights)
-        self.derived: list[Tensor] = []  # held, so that nothing else comes to have its id
+        self.weights = dict(weights)  # by the id of their tensor, which they hold
         self.uses: Counter[int] = Counter()  # of each parameter
         self.contributions: list[Contribution] = []
         self.rough = False  # computed in less than the weights' precision
@@ -59,22 +58,26 @@ class Tape(TorchFunctionMode):
             out = RULES.get(func, generic)(self, func, *args, **kwargs)
         elif func is F.mish and self.quick_mish and args and not kwargs.get("inplace") and dense(args[0]):
             out = Mish.apply(args[0])
+        elif func is standardized and [type(self.weights[id(w)]) for w in weights] == [Weight, Weight]:
+            out = self._standardized(*args)
         else:
             out = func(*args, **kwargs)
         for t in tree_leaves(out):
             if isinstance(t, Tensor) and of_data:
                 t.of_data = True  # type: ignore[attr-defined]
             elif isinstance(t, Tensor) and weights and t.requires_grad and id(t) not in self.weights:
-                self._derive(func, t, args, weights)
+                parameters = dict.fromkeys(p for w in weights for p in self.weights[id(w)].parameters)
+                self.weights[id(t)] = Derived(t, list(parameters))
         return out
 
-    def _derive(self, func: Any, value: Tensor, args: tuple, weights: list[Tensor]) -> None:
-        parameters = list(dict.fromkeys(p for w in weights for p in self.weights[id(w)].parameters))
-        if func is standardized and list(map(id, parameters)) == list(map(id, args[:2])):
-            self.weights[id(value)] = Standardized(value, *args)
-        else:
-            self.weights[id(value)] = Derived(value, parameters)
-        self.derived.append(value)
+    def _standardized(self, weight: Tensor, gain: Tensor, floor: float) -> Tensor:
+        """Computed once for all that take the same weights."""
+        made = self.weights[id(weight)].standardized
+        if (id(gain), floor) not in made:
+            made[id(gain), floor] = Standardized(standardized(weight, gain, floor), weight, gain, floor)
+        found = made[id(gain), floor]
+        self.weights[id(found.graph)] = found
+        return found.graph
 
     def use(self, tensor: Tensor) -> Weight:
         """The weight that an operation takes, counted."""
