@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["dpvision.search.study", "torch._dynamo"])  # the second is what an optimiser imports
 
@@ -20,9 +22,12 @@ class Job:
         self.process.start()
 
     def end(self, seconds: float = 60) -> int | None:
-        """Waits for it; its exit code."""
+        """Waits for it; its exit code. One that has no end is killed, and what it started: the tests' own end waits for them."""
         self.process.join(seconds)
-        assert not self.process.is_alive(), "still running"
+        if self.process.exitcode is None:
+            for process in [*psutil.Process(self.process.pid).children(recursive=True), self.process]:
+                process.kill()
+            raise AssertionError("still running")
         return self.process.exitcode
 
     def kill(self, number: int = signal.SIGKILL) -> int | None:

@@ -237,7 +237,10 @@ def whole(tmp_path_factory, digits, run_spec) -> Place:
 
 
 def other_process(job: jobs.Job) -> psutil.Process:
-    (other,) = psutil.Process(job.process.pid).children()
+    """Once it is one: until then its parent waits for it, and would for ever if it were stopped."""
+    first = psutil.Process(job.process.pid)
+    job.reaches(lambda: any("dpvision.training.peer" in other.cmdline() for other in first.children()))
+    (other,) = first.children()
     return other
 
 
@@ -331,7 +334,6 @@ def wait_a_second_for_others() -> None:
 def test_a_process_that_hangs_is_not_waited_for_for_ever(tmp_path):
     log = tmp_path / "log"
     job = jobs.Job(log, wait_a_second_for_others)
-    job.reaches(lambda: bool(psutil.Process(job.process.pid).children()))
     other_process(job).suspend()
     assert job.end() == 1
     assert "timeout" in log.read_text()
