@@ -22,7 +22,7 @@ class Job:
         self.process.start()
 
     def end(self, seconds: float = 60) -> int | None:
-        """Waits for it; its exit code. One that has no end is killed, and what it started: the tests' own end waits for them."""
+        """Waits for it; its exit code. One without an end is killed with what it started: the tests' end waits for them."""
         self.process.join(seconds)
         if self.process.exitcode is None:
             for process in [*psutil.Process(self.process.pid).children(recursive=True), self.process]:

@@ -940,8 +940,9 @@ def test_what_is_pinned_is_not_timed(monkeypatch):
     Fast(bare(), CLIP, UNTIMED)(*examples_of(4, SMALL_SHAPE, dtype=torch.float32))
 
 
-def test_any_split_of_the_same_parts_gives_the_same_result():
-    network, (images, labels) = bare().double(), examples_of(8, SMALL_SHAPE, 2)
+@pytest.mark.parametrize("first", [nn.Conv2d, StandardizedConv2d])
+def test_any_split_of_the_same_parts_gives_the_same_result(first):
+    network, (images, labels) = bare(first).double(), examples_of(8, SMALL_SHAPE, 2)
     results = [
         Fast(network, CLIP, UNTIMED | {"workers": workers, "images": size})(images, labels)
         for workers, size in product((1, 2, 3), (1, 4, 5, 64))
@@ -950,6 +951,17 @@ def test_any_split_of_the_same_parts_gives_the_same_result():
         torch.testing.assert_close(vector(found.sums), vector(results[0].sums), rtol=0, atol=1e-10)
         torch.testing.assert_close(found.norms, results[0].norms, rtol=0, atol=1e-10)
         torch.testing.assert_close(found.losses, results[0].losses)
+
+
+@pytest.mark.parametrize("first", [nn.Conv2d, StandardizedConv2d])
+def test_what_is_made_of_the_weights_serves_one_step(first):
+    network, (images, labels) = bare(first).double(), examples_of(4, SMALL_SHAPE)
+    way = Fast(network, CLIP, UNTIMED | {"images": 1, "memory_format": "channels last"})
+    way(images, labels)
+    with torch.no_grad():
+        for p in network.parameters():
+            p.mul_(1.5).add_(0.1 * torch.randn_like(p))
+    is_the_clipped_sum(way, rows_of(network, images, labels), images, labels)
 
 
 @pytest.mark.parametrize("layer", ["0.weight", "2.weight"])
