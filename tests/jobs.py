@@ -113,19 +113,19 @@ def train_impatiently(*arguments: Any) -> None:
 
 def _train(seconds: float, *arguments: Any, looks: int = 10**9, threads: int = 1) -> None:
     from dpvision.training import checkpoint, owner, run
-    from dpvision.training.machine import use_threads
+    from dpvision.training.machine import settle
 
     checkpoint.LEAST_SECONDS, checkpoint.SHARE = seconds, 1e9
     owner.INTERVAL, owner.LOOKS = 0.05, looks
-    use_threads(threads)
+    settle(threads)
     run.train(*arguments)
 
 
 def work(*arguments: Any) -> None:
     """search.study.work, looking at the others' trials more often."""
     from dpvision.search import study
-    from dpvision.training.machine import use_threads
+    from dpvision.training.machine import settle
 
     study.PAUSE = 0.05
-    use_threads(1)
+    settle(1)
     study.work(*arguments)

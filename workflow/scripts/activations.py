@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
     from dpvision.reporting.activations import measure
-    from dpvision.training.machine import use_threads
+    from dpvision.training.machine import settle
 
-    use_threads(snakemake.threads)
+    settle(snakemake.threads)
     measure(
         snakemake.params.spec,
         Path(snakemake.input.weights).parent,

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
     from dpvision.search.study import work
-    from dpvision.training.machine import use_threads
+    from dpvision.training.machine import settle
 
-    use_threads(snakemake.threads)
+    settle(snakemake.threads)
     done = Path(snakemake.output.done)
     work(
         snakemake.params.spec,

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
-    from dpvision.training.machine import use_threads
+    from dpvision.training.machine import settle
     from dpvision.training.run import train
 
-    use_threads(snakemake.threads)
+    settle(snakemake.threads)
     train(
         snakemake.params.spec,
         Path(snakemake.params.data),

@@ -29,7 +29,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from dpvision import logs
 from dpvision.errors import UserError
-from dpvision.training.machine import device, use_threads
+from dpvision.training.machine import device, settle
 
 PACKAGES = Path(__file__).parents[2]
 TIMEOUT = timedelta(minutes=10)  # of one process for another that lives; a death is noticed at once
@@ -152,7 +152,7 @@ def together(count: int, work: tuple[Any, ...]) -> Iterator[Devices]:
     visible = torch.cuda.device_count()
     if 0 < visible < count:
         raise UserError(f"the recipe asks for gpus: {count}, and {visible} can be seen: give the job as many, or ask for fewer")
-    use_threads(max(1, torch.get_num_threads() // count))
+    settle(max(1, torch.get_num_threads() // count))
     with tempfile.TemporaryDirectory(prefix="dpvision-") as folder:
         meeting = Path(folder) / "meeting"
         peers = [Peer(rank, count, meeting, work) for rank in range(1, count)]

@@ -8,7 +8,7 @@ import threading
 
 from dpvision.errors import ToldToLeave
 from dpvision.training.devices import joined
-from dpvision.training.machine import use_threads
+from dpvision.training.machine import settle
 from dpvision.training.run import take_part
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     threading.Thread(target=_end_with_the_first, daemon=True).start()
     words = f"%(asctime)s  process {rank}: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=words, datefmt="%H:%M:%S", force=True)
-    use_threads(threads)
+    settle(threads)
     try:
         with joined(rank, count, meeting) as devices:
             take_part(devices, *work)
