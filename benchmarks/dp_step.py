@@ -32,7 +32,7 @@ from dpvision.models.catalogue import MODELS
 from dpvision.privacy.clipping import Gradients, OpacusHooks, Plain, Way, clip_factors, losses_of, norms_of, trainable
 from dpvision.privacy.fast import Fast
 from dpvision.provenance import processor
-from dpvision.training.machine import device, settle
+from dpvision.training.machine import device
 from dpvision.training.precision import in_precision
 
 OUT = Path(__file__).parents[1] / "results" / "benchmarks"
@@ -314,7 +314,6 @@ def table(result: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time and memory of a private step, beside its plain twin.")
     parser.add_argument("scope", nargs="?", choices=["full", "quick"], default="full")
-    settle(torch.get_num_threads())  # as jobs do
     quick = parser.parse_args().scope == "quick"
     cases, rounds = (QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)
     rows, choices = [], {}
