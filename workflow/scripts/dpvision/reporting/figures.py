@@ -27,7 +27,7 @@ STYLE = Path(__file__).with_name("figures.mplstyle")
 ARMS: list[dict[str, Any]] = [{"color": "#1f4e8c", "linestyle": "-"}, {"color": "#e07b00", "linestyle": "--"}]
 ARMS += [{"color": "#4d4d4d", "linestyle": ":"}, {"color": "#7a9a01", "linestyle": "-."}]
 ROW = ["model", "dataset", "epsilon"]
-FLOOR = 1e-7  # of a density on a logarithmic axis
+FLOOR = 1e-10  # of a density on a logarithmic axis; one eigenvalue of millions stands above it
 PLACES = ("V_R", "V_F", "V_A", "V_A^S")  # residual path, convolutional path, their sum, the sum after ScaleNorm
 
 
