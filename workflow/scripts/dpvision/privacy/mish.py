@@ -4,6 +4,7 @@ PyTorch's two on a CPU, on a GPU not. For training's first-order gradients only.
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 PIECE = 2**16  # numbers
@@ -14,14 +15,9 @@ class Mish(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        y, slope = torch.empty_like(x), torch.empty_like(x)
-        wide = torch.promote_types(x.dtype, torch.float32)
-        flat = [t.as_strided((t.numel(),), (1,)) for t in (x, y, slope)]
-        a, b, c = torch.empty((3, min(PIECE, x.numel())), dtype=wide, device=x.device)
-        for piece in zip(*(t.split(PIECE) for t in flat), strict=True):
-            _mish(*piece, *(t[: len(piece[0])] for t in (a, b, c)))
+        slope = torch.empty_like(x)
         ctx.save_for_backward(slope)
-        return y
+        return mish(x, slope)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
@@ -29,20 +25,43 @@ class Mish(torch.autograd.Function):
         return g * slope
 
 
-def _mish(x: Tensor, y: Tensor, slope: Tensor, s: Tensor, u: Tensor, v: Tensor) -> None:
-    """With s = sigmoid(x) and u = s (2 - s), tanh(softplus(x)) is t = u / (2 - u), and its derivative s (1 - t^2)."""
-    x = x.to(s.dtype)
+def mish(x: Tensor, slope: Tensor | None = None) -> Tensor:
+    """Of a dense tensor; its derivative is written into `slope`, which lies in memory as `x` does."""
+    y = torch.empty_like(x)
+    wide = torch.promote_types(x.dtype, torch.float32)
+    flat = [t.as_strided((t.numel(),), (1,)).split(PIECE) for t in (x, y, y if slope is None else slope)]
+    a, b, c = torch.empty((3, min(PIECE, x.numel())), dtype=wide, device=x.device)
+    for piece in zip(*flat, strict=True):
+        s, u, v = (t[: len(piece[0])] for t in (a, b, c))
+        numbers = piece[0].to(wide)
+        _value(numbers, piece[1], s, u, v)
+        if slope is not None:
+            _slope(numbers, piece[2], s, u, v)
+    return y
+
+
+def _value(x: Tensor, y: Tensor, s: Tensor, u: Tensor, v: Tensor) -> None:
+    """With s = sigmoid(x) and u = s (2 - s), tanh(softplus(x)) is t = u / (2 - u). Leaves s and, in place of u, t."""
     torch.sigmoid(x, out=s)
     torch.neg(s, out=u).add_(2).mul_(s)
     torch.neg(u, out=v).add_(2)
-    u.div_(v)  # t
+    u.div_(v)
     if y.dtype == u.dtype:
         torch.mul(x, u, out=y)
     else:
         y.copy_(torch.mul(x, u, out=v))
-    torch.mul(u, u, out=v)
-    s.mul_(x).addcmul_(s, v, value=-1).add_(u)  # x s (1 - t^2) + t
+
+
+def _slope(x: Tensor, slope: Tensor, s: Tensor, t: Tensor, v: Tensor) -> None:
+    """x s (1 - t^2) + t, the derivative of x t."""
+    torch.mul(t, t, out=v)
+    s.mul_(x).addcmul_(s, v, value=-1).add_(t)
     slope.copy_(s)
+
+
+def replaceable(func: Any, args: tuple, kwargs: dict) -> bool:
+    """Whether a call is PyTorch's Mish, out of place, of what `mish` takes."""
+    return func is F.mish and len(args) == 1 and not kwargs.get("inplace") and dense(args[0])
 
 
 def lying(x: Tensor) -> Tensor:

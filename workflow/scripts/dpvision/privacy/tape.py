@@ -14,13 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from dpvision.privacy.contributions import Contribution, Derived, Standardized, Ways, Weight, keep
-from dpvision.privacy.mish import Mish, dense
+from dpvision.privacy.mish import Mish, replaceable
 from dpvision.privacy.rules import ALWAYS, RULES, generic, refuse
 from dpvision.standardized import standardized
 
@@ -56,7 +55,7 @@ class Tape(TorchFunctionMode):
         of_data = any(getattr(t, "of_data", False) for t in tensors)
         if of_data and (weights or func in ALWAYS):
             out = RULES.get(func, generic)(self, func, *args, **kwargs)
-        elif func is F.mish and self.quick_mish and args and not kwargs.get("inplace") and dense(args[0]):
+        elif self.quick_mish and replaceable(func, args, kwargs):
             out = Mish.apply(args[0])
         elif func is standardized and [type(self.weights[id(w)]) for w in weights] == [Weight, Weight]:
             out = self._standardized(*args)

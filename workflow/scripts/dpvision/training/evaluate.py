@@ -1,14 +1,31 @@
 """Loss and accuracy of a network over a set of examples."""
 
-import torch
-from torch import nn
-from torch.nn.functional import cross_entropy
+from contextlib import nullcontext
+from typing import Any
 
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from dpvision.privacy.mish import mish, replaceable
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.examples import Examples, pieces
 from dpvision.training.leaving import Left, Told, stay
 
 ON_A_CPU = 32  # images at once: more leave its caches, and take more than twice as long
+
+
+class OnACpu(TorchFunctionMode):
+    """What takes PyTorch long on a CPU: Mish, in pieces that fit its cache; group normalisation in bfloat16, in float32."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        if replaceable(func, args, kwargs):
+            return mish(args[0])
+        if func is F.group_norm and args and args[0].dtype == torch.bfloat16:
+            return F.group_norm(args[0].float(), *args[1:], **kwargs).to(args[0].dtype)
+        return func(*args, **kwargs)
 
 
 @torch.no_grad()
@@ -19,14 +36,16 @@ def evaluate(
     network.eval()
     loss = torch.zeros((), dtype=torch.float64, device=examples.labels.device)
     first = five = torch.zeros((), dtype=torch.int64, device=examples.labels.device)
-    at_once = min(physical_batch, ON_A_CPU) if loss.device.type == "cpu" else physical_batch
+    cpu = loss.device.type == "cpu"
+    at_once = min(physical_batch, ON_A_CPU) if cpu else physical_batch
     left = False
     for indices in pieces(devices.share(torch.arange(len(examples))), at_once):
         if left := told():
             break
         images, labels = examples.batch(indices)
-        logits = network(images.contiguous(memory_format=torch.channels_last))
-        loss += cross_entropy(logits, labels, reduction="sum").double()
+        with OnACpu() if cpu else nullcontext():
+            logits = network(images.contiguous(memory_format=torch.channels_last))
+        loss += F.cross_entropy(logits, labels, reduction="sum").double()
         ranked = logits.topk(min(5, logits.shape[1])).indices == labels[:, None]
         first, five = first + ranked[:, 0].sum(), five + ranked.sum()
     if any(devices.largest(left)):
