@@ -164,18 +164,22 @@ def test_times_are_of_all_sessions(made):
 
 
 @pytest.mark.parametrize(("unit", "value"), [("epoch", -2), ("epsilon", -2.5)])
-def test_an_accuracy_is_reached_when_it_is_first_there(made, unit, value):
+def test_what_both_end_with_is_reached_when_it_is_first_there(made, unit, value):
     for run, accuracies in {"a1": (0.3, 0.6, 0.4, 0.7), "b1": (0.2, 0.3, 0.4, 0.5)}.items():
         rows = [f"{epoch},{1.25 * epoch},{top1}" for epoch, top1 in enumerate(accuracies, 1)]
         made.add(run, "history.csv", "\n".join(["epoch,epsilon,test_top1", *rows]))
     assert made.outcome(comparison("reach", side("a"), side("b"), unit=unit)).values == approx({"1": value})
 
 
-def test_who_never_reaches_it_is_counted_with_the_last_epoch(made):
-    for run, accuracies in {"a1": (0.1, 0.2, 0.3), "b1": (0.6, 0.5, 0.5)}.items():
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_which_of_the_two_is_the_better_one_turns_the_sign_and_no_more(made, names):
+    """Against the second one's own end the better of two equals would win by more than it can lose."""
+    histories = {"a1": (0.1, 0.2, 0.3), "b1": (0.6, 0.5, 0.5)}
+    for run, accuracies in histories.items():
         rows = [f"{epoch},{top1}" for epoch, top1 in enumerate(accuracies, 1)]
         made.add(run, "history.csv", "\n".join(["epoch,test_top1", *rows]))
-    assert made.outcome(comparison("reach", side("a"), side("b"), unit="epoch")).values == approx({"1": 2})
+    found = made.outcome(comparison("reach", *map(side, names), unit="epoch"))
+    assert found.values == approx({"1": {"ab": 2, "ba": -2}[names]})
 
 
 def weights(shapes: dict[str, list[int]]) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.reporting.keep import keep
+from dpvision.verify.verdict import verify
 
 PROVENANCE = {"stage": "train", "code": "c", "commit": "f", "lock": "l", "sessions": [{"code": "c", "seconds": 1}]}
 HISTORY = "epoch,step,epsilon,simulated_epsilon,validation_top1,test_top1\n1,10,,3,0.5,0.5\n2,20,,7,0.6,0.6\n"
@@ -96,3 +97,23 @@ def test_half_a_record_is_left_where_it_is(planned, tmp_path):
 def test_without_any_record_there_is_an_error_that_says_where_it_looked(planned, tmp_path):
     with pytest.raises(UserError, match=r"no whole record of scale simulate, neither in .*results/simulate nor in .*kept"):
         keep(planned, tmp_path, tmp_path / "kept")
+
+
+def test_what_is_shown_is_verified_by_the_records_though_most_are_missing(planned, tmp_path):
+    for model in ("resnet9", "scaleresnet9"):
+        record(tmp_path, planned, of(planned, model, 34), 0.7)
+    kept = tmp_path / "kept"
+    keep(planned, tmp_path, kept)
+
+    def shown_wrongly() -> set[str]:
+        places = {problem["where"] for problem in verify(kept).problems}
+        return {place for place in places if not place.startswith("runs/")}  # these records are of a few words
+
+    assert shown_wrongly() == set()
+    changes = {"claims.csv": ("undecided", "supported"), "claims.md": ("? undecided", "✔ supported")}
+    changes["tables/table1.md"] = ("70.00", "75.00")
+    for file, (old, new) in changes.items():
+        text = (kept / file).read_text()
+        assert old in text
+        (kept / file).write_text(text.replace(old, new, 1))
+    assert shown_wrongly() == set(changes)

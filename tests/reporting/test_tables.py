@@ -94,12 +94,14 @@ def test_compares_only_what_is_the_same_cell(table):
 
 def test_a_number_of_the_hessian_that_no_seed_has_is_told(tmp_path):
     keys = {key: 2.5 for key, _ in CURVATURE.values()} | {"condition_most_negative_to_largest": None}
+    keys |= {"examples": 16, "lanczos_steps": 20}
     file = tmp_path / "b1-h" / "hessian.json"
     file.parent.mkdir()
     file.write_text(json.dumps(keys))
     spec = {"kind": "hessian", "artifact": "hessian", "scale": "paper", "cells": CELLS[1:], "statistic": "median"}
     trace = PUBLISHED[0] | {"dataset": "digits", "metric": "trace", "value": 2.0}
-    spec |= {"published": [trace], "analyses": {"b1": "b1-h"}}
+    negative = trace | {"metric": "negative_eigenvalues", "value": 115}
+    spec |= {"published": [trace, negative], "analyses": {"b1": "b1-h"}}
     made_by = file.with_name("provenance.json")
     made_by.write_text(json.dumps({"stage": "dpvision.curvature.job", "code": "c0de", "commit": "f00d", "lock": "10c"}))
     write_table(spec, LABELS, {"hessians": [str(file)], "provenance": [str(made_by)]}, tmp_path / "hessian.csv")
@@ -107,6 +109,9 @@ def test_a_number_of_the_hessian_that_no_seed_has_is_told(tmp_path):
     assert rows["condition: most negative to largest"]["state"] == "no finite value"
     assert (rows["trace"]["ours"], rows["trace"]["published"], rows["trace"]["difference"]) == ("2.5", "2.0", "0.5")
     assert rows["trace, all samples"]["published"] == "2.0"
+    few = rows["negative eigenvalues"]  # of 20 steps of Lanczos, which cannot find 115
+    assert (few["published"], few["difference"]) == ("115.0", "")
+    assert "By 16 examples, 20 steps of Lanczos." in (tmp_path / "hessian.md").read_text()
 
 
 def test_all_three_forms_have_the_same_rows(table):

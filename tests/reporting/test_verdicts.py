@@ -90,6 +90,7 @@ def test_seeds_that_all_give_the_same_are_undecided_for_nothing_is_known_of_thei
         (-0.15, 0.05, between(-0.1, 0.1), UNDECIDED),
         (0.15, 0.25, between(-0.1, 0.1), CONTRADICTED),
         (9.5, 12.0, between(0, None, [9, 11]), SUPPORTED),
+        (9.5, 14.0, between(0, None, [9, 11]), UNDECIDED),
         (4.0, 5.0, between(0, None, [9, 11]), CONTRADICTED),
         (12.0, 13.0, between(0, None, [9, 11]), CONTRADICTED),
         (-1.0, 12.0, between(0, None, [9, 11]), UNDECIDED),
@@ -114,9 +115,22 @@ def test_a_weaker_claim_is_never_worse_supported(values, one, other):
     assert found[0] >= found[1]
 
 
+@given(several, st.integers(2, 20))
+def test_intervals_that_hold_together_are_wider(values, among):
+    alone, together = estimate(values), estimate(values, among=among)
+    assert together.low < alone.low <= alone.effect == together.effect <= alone.high < together.high
+
+
+def test_among_many_comparisons_one_that_is_contradicted_by_a_hair_does_not_contradict_the_claim():
+    values = [-0.4, -0.5, -1.0, -0.6]
+    alone, together = (verdict(estimate(values, among=among), ABOVE) for among in (1, 12))
+    assert (alone, together) == (CONTRADICTED, UNDECIDED)
+    assert combined([alone, *[UNDECIDED] * 11], [together, *[UNDECIDED] * 11], "all") == UNDECIDED
+
+
 @given(st.lists(st.sampled_from(VERDICTS), min_size=1), st.sampled_from(["all", "readings"]))
 def test_a_claim_needs_all_of_its_comparisons(verdicts, how):
-    found = combined(verdicts, how)
+    found = combined(verdicts, verdicts, how)
     assert (found == SUPPORTED) == (set(verdicts) == {SUPPORTED})
     assert (found == NOT_RUN) == (set(verdicts) == {NOT_RUN})
     against: Callable = any if how == "all" else all

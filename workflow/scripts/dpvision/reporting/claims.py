@@ -87,12 +87,13 @@ def seconds(records: Records, page: Spec, comparison: Spec, side: int, seed: str
 
 
 def reached(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
-    """When this side first had the accuracy that the second one ends with."""
-    own, second = (records.rows("history.csv", comparison["sides"][i]["runs"][seed]) for i in (side, 1))
-    if own is None or second is None:
+    """When this side first had what both end with at least: another goal than a common one would favour one of them."""
+    found = [records.rows("history.csv", of["runs"][seed]) for of in comparison["sides"]]
+    both = [rows for rows in found if rows is not None]
+    if len(both) < len(found):
         return None
-    goal = float(second[-1]["test_top1"])
-    there = next((row for row in own if float(row["test_top1"]) >= goal), own[-1])
+    goal = min(float(rows[-1]["test_top1"]) for rows in both)
+    there = next(row for row in both[side] if float(row["test_top1"]) >= goal)
     unit: str = comparison["unit"]
     return float(there[f"simulated_{unit}" if f"simulated_{unit}" in there else unit])
 
@@ -171,6 +172,8 @@ class Outcome(NamedTuple):
     """The paper's statistic."""
     published: float | None
     verdict: str
+    together: str
+    """The verdict with an interval that holds for all comparisons of the claim together."""
 
     @property
     def unit(self) -> str:
@@ -179,7 +182,8 @@ class Outcome(NamedTuple):
         return "ε" if self.comparison.get("unit") == "epsilon" else KINDS[self.comparison["kind"]].unit
 
 
-def compared(comparison: Spec, page: Spec, records: Records) -> Outcome:
+def compared(comparison: Spec, page: Spec, records: Records, among: int = 1) -> Outcome:
+    """`among` so many comparisons of a claim."""
     if comparison["kind"] == "parameters":
         return _counted(comparison, records)
     kind, sides = KINDS[comparison["kind"]], comparison["sides"]
@@ -192,8 +196,9 @@ def compared(comparison: Spec, page: Spec, records: Records) -> Outcome:
         values = {seed: kind.effect(comparison, *of_sides) for seed, of_sides in whole.items()}
         medians = [statistics.median(column) for column in zip(*whole.values(), strict=True)]
         of_medians = kind.effect(comparison, *medians) if medians else None
-    found = estimate(list(values.values()), logarithmic=kind.unit == "ratio")
-    return Outcome(comparison, values, found, of_medians, _published(comparison), verdict(found, comparison["claimed"]))
+    found, wider = (estimate(list(values.values()), kind.unit == "ratio", many) for many in (1, among))
+    verdicts = [verdict(interval, comparison["claimed"]) for interval in (found, wider)]
+    return Outcome(comparison, values, found, of_medians, _published(comparison), *verdicts)
 
 
 def _best_of(comparison: Spec, whole: dict[str, list[float]]) -> dict[str, float]:
@@ -224,9 +229,10 @@ def _counted(comparison: Spec, records: Records) -> Outcome:
     values = {seed: float(count) for seed, count in counts.items() if count is not None}
     said = comparison["count"]
     if not values:
-        return Outcome(comparison, {}, None, None, said, NOT_RUN)
+        return Outcome(comparison, {}, None, None, said, NOT_RUN, NOT_RUN)
     count = next(iter(values.values()))
-    return Outcome(comparison, values, Estimate(count, None, None), None, said, SUPPORTED if count == said else CONTRADICTED)
+    exact = SUPPORTED if count == said else CONTRADICTED
+    return Outcome(comparison, values, Estimate(count, None, None), None, said, exact, exact)
 
 
 # --- results/claims.csv, results/claims.md, results/figures/claims.* ---
@@ -240,12 +246,14 @@ class Judged(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        return combined([outcome.verdict for outcome in self.outcomes], self.claim["combined"])
+        verdicts, together = zip(*((outcome.verdict, outcome.together) for outcome in self.outcomes), strict=True)
+        return combined(verdicts, together, self.claim["combined"])
 
 
 def judged(page: Spec, records: Records) -> list[Judged]:
     return [
-        Judged(claim, [compared(comparison, page, records) for comparison in claim["comparisons"]]) for claim in page["claims"]
+        Judged(claim, [compared(one, page, records, len(claim["comparisons"])) for one in claim["comparisons"]])
+        for claim in page["claims"]
     ]
 
 
@@ -325,7 +333,7 @@ def described(comparison: Spec, labels: dict[str, str], paper: str) -> str:
         case "times":
             return f"seconds, {shown[0]} / {shown[1]}{where}"
         case "reach":
-            return f"{comparison['unit']} at {names[1]}'s last accuracy, {shown[0]} − {shown[1]}{where}"
+            return f"{comparison['unit']} at the lower of both last accuracies, {shown[0]} − {shown[1]}{where}"
     return f"parameters, {shown[0]}{where}"
 
 

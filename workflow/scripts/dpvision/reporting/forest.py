@@ -91,7 +91,8 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
     none = 0
     if name == "ratio":
         axis.set_xscale("log")
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        left, right = axis.get_xlim()
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if right < 1000 * left else (1,), numticks=12))
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_locator(NullLocator())
         none = 1

@@ -38,15 +38,18 @@ PRINTED = {name: name.replace("_", " ") for name in ("largest_eigenvalue", "nega
 NOTES = {
     "accuracy": (
         "Accuracies in per cent of the test examples. Ours, and each seed's: at the last step, σ the least for the ε; held-out "
-        "training examples steered the learning rate and whatever a search chose. ε (RDP) and ε (PRV): spent by one training, "
-        "by two accountants, neighbours differing in one example; not counted: searches and the held-out examples "
-        "(ledger.json of each run). n: trainings, one a seed."
+        "training examples steered a learning rate that follows the loss, and whatever a search chose. ε (RDP) and ε (PRV): "
+        "spent by one training, by two accountants, neighbours differing in one example; not counted: searches and the "
+        "held-out examples (ledger.json of each run). n: trainings, one a seed."
     ),
     "hessian": (
         "Of the mean cross-entropy over training examples at the weights of the last step. The paper says neither for "
-        "which data, ε and weights its numbers are, nor what its condition number is: three readings are given."
+        "which data, ε and weights its numbers are, nor what its condition number is: three readings are given. Lanczos finds "
+        "as many eigenvalues as it makes steps, and those near zero last: only the outermost can be taken for the network's."
     ),
 }
+EXAMINED = "By {examples} examples, {lanczos_steps} steps of Lanczos."
+
 AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
 PAPER = (
     "Authors: trained as the authors' code does, with nothing held out, and the test split steering the learning rate and "
@@ -68,6 +71,7 @@ def write_table(spec: Spec, labels: dict[str, str], inputs: dict[str, list[str]]
     parts = {"averaged": AVERAGED, "authors": PAPER}
     notes = [NOTES[spec["kind"]], *(text for column, text in parts.items() if column in frame)]
     notes += [MINUTES] if "minutes" in set(frame["metric"]) else []
+    notes += dict.fromkeys(EXAMINED.format(**read_json(file)) for file in inputs.get("hessians", []))
     if elsewhere.any():
         notes.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
     note = " ".join([*notes, *made_by(read_json(file) for file in inputs["provenance"])])
@@ -132,8 +136,11 @@ def hessian_frame(spec: Spec, inputs: dict[str, list[str]]) -> pd.DataFrame:
     rows = []
     for cell in spec["cells"]:
         for metric, (key, published) in CURVATURE.items():
-            values = {seed: hessians[spec["analyses"][run]][key] for seed, run in cell["runs"].items()}
-            rows.append(_row(spec, cell, metric, values, published))
+            examined = {seed: hessians[spec["analyses"][run]] for seed, run in cell["runs"].items()}
+            row = _row(spec, cell, metric, {seed: found[key] for seed, found in examined.items()}, published)
+            if key == "ritz_negative" and any(found["lanczos_steps"] <= (row["published"] or 0) for found in examined.values()):
+                row["difference"] = None  # there could not be so many
+            rows.append(row)
     return _frame(spec, rows)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from scipy import stats
@@ -15,10 +16,11 @@ RULES = """\
   weights, samples and noise, so it takes little of the chance away.
 - **Interval.** 95 %, by Student's t over the n differences (of logarithms, for ratios): what other seeds could have given.
   It knows nothing of other data, code or settings, and each comparison has one of its own, so that one in twenty misses.
-- **Of a comparison.** *Supported*: the whole interval lies where the sentence says, and where it gives a size, meets that.
-  *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or no interval:
+- **Of a comparison.** *Supported*: the whole interval lies where the sentence says, and where it gives a size, the effect has
+  that size. *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or no interval:
   of a single seed, or of seeds that all gave the very same, as whole epochs and few test images do. *Not run*: no pair.
-- **Of a claim.** *Supported* if all of its comparisons are, *contradicted* if one of them is, *not run* if none was; else
+- **Of a claim.** *Supported* if all of its comparisons are, *not run* if none was, *contradicted* if one of them is with an
+  interval that is to miss once in twenty times the number of comparisons, so that many do not contradict by chance; else
   *undecided*. Where comparisons are readings of one statement, all of them have to contradict it.
 - **Counts** of parameters are exact: equal or not."""
 
@@ -31,17 +33,19 @@ class Estimate(NamedTuple):
     high: float | None
 
 
-def estimate(values: list[float], logarithmic: bool = False) -> Estimate | None:
-    """Of the mean; `logarithmic`: of the geometric mean, of positive values."""
+def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> Estimate | None:
+    """Of the mean; `logarithmic`: of the geometric mean, of positive values. `among` so many all intervals are to hold."""
     if not values:
         return None
     if logarithmic:
-        found = estimate([math.log(value) for value in values])
+        found = estimate([math.log(value) for value in values], among=among)
         return Estimate(*(None if end is None else math.exp(end) for end in found)) if found else None  # type: ignore[arg-type]
     mean = statistics.fmean(values)
     if max(values) - min(values) <= 1e-9 * max(map(abs, values)):
         return Estimate(mean, None, None)
-    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
+    half = (
+        float(stats.t.ppf(1 - (1 - LEVEL) / (2 * among), len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
+    )
     return Estimate(mean, mean - half, mean + half)
 
 
@@ -56,12 +60,12 @@ def verdict(found: Estimate | None, claimed: dict[str, Any]) -> str:
     least, most = claimed["about"] or (-math.inf, math.inf)
     if found.high <= above or found.low >= below or found.high < least or found.low > most:
         return CONTRADICTED
-    return SUPPORTED if above < found.low and found.high < below else UNDECIDED
+    return SUPPORTED if above < found.low and found.high < below and least <= found.effect <= most else UNDECIDED
 
 
-def combined(verdicts: list[str], how: str) -> str:
-    """A claim's verdict of its comparisons'; `how`: all, or readings of one statement."""
+def combined(verdicts: Sequence[str], together: Sequence[str], how: str) -> str:
+    """A claim's verdict of its comparisons', each by itself and all together; `how`: all, or readings of one statement."""
     there = set(verdicts)
     if len(there) == 1:
         return verdicts[0]
-    return CONTRADICTED if how == "all" and CONTRADICTED in there else UNDECIDED
+    return CONTRADICTED if how == "all" and CONTRADICTED in together else UNDECIDED
