@@ -47,6 +47,7 @@ RULES = (
     "archive",
 )
 CLAIMS = "claims"  # the page of all papers' claims: an artifact like others, but of no paper alone
+LABELS = "labels.json"  # of a folder of kept results, beside its plan/
 FOLDERS = {
     "accuracy": "tables",
     "hessian": "tables",

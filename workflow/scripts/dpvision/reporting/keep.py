@@ -14,7 +14,7 @@ from pathlib import Path
 from dpvision.errors import UserError
 from dpvision.files import write_if_changed, write_text
 from dpvision.plan import Plan, specs
-from dpvision.plan.build import CLAIMS, FOLDERS
+from dpvision.plan.build import CLAIMS, FOLDERS, LABELS
 from dpvision.plan.specs import Spec
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.so_far import write_so_far
@@ -44,6 +44,7 @@ def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
         raise UserError(f"there is no whole record of scale {plan.scale}, neither in {root / plan.results} nor in {folder}")
     (folder / "figures").mkdir(exist_ok=True)
     (folder / "tables").mkdir(exist_ok=True)
+    write_if_changed(folder / LABELS, plan.labels)
     made = [name for name, spec in plan.artifacts.items() if _make(plan, name, _of_what_is_there(spec, folder), folder)]
     write_text(folder / "README.md", _page(plan, made, folder, root))
     return made
@@ -74,6 +75,7 @@ def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:
     here = dataclasses.replace(plan, results=str(folder), artifacts={name: spec})
     if name == CLAIMS:  # what has no record is not run
         write_so_far(here, Path())
+        write_if_changed(folder / "plan" / f"{name}.json", spec)
         return True
     if not spec["cells"] and not spec.get("studies"):
         return False

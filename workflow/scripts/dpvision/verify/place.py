@@ -11,7 +11,7 @@ from typing import Any
 from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.plan import specs
-from dpvision.plan.build import Plan
+from dpvision.plan.build import CLAIMS, LABELS, Plan
 from dpvision.plan.config import Stages
 from dpvision.verify.finding import Finding
 
@@ -101,11 +101,14 @@ def _of_archive(folder: Path) -> Place:
 
 
 def _of_results(folder: Path) -> Place:
-    """What is asked for is what the artifacts there show; labels and studies' specs are not to be had."""
+    """What is asked for is what the artifacts there show, of claims what there is; studies' specs are not to be had, labels
+    where `python -m dpvision keep` put them."""
     artifacts = {file.stem: read_json(file) for file in sorted((folder / "plan").glob("*.json"))}
     scale = next((spec["scale"] for spec in artifacts.values()), "paper")
-    plan = Plan(scale, str(folder), "", Stages(), 1, {}, artifacts=artifacts)
-    plan.runs = {run: _planned(folder, run) for artifact in artifacts for run in plan.runs_of(artifact)}
+    labels = read_json(folder / LABELS) if (folder / LABELS).exists() else {}
+    plan = Plan(scale, str(folder), "", Stages(), 1, {}, artifacts=artifacts, labels=labels)
+    shown = [name for name, spec in artifacts.items() if spec["kind"] != CLAIMS]
+    plan.runs = {run: _planned(folder, run) for artifact in shown for run in plan.runs_of(artifact)}
     return Place(folder, folder, plan, (folder if scale == "paper" else folder.parent) / "data")
 
 

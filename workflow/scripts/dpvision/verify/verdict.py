@@ -101,8 +101,6 @@ def kept_of(place: Place) -> dict[str, list[str]]:
     kinds: dict[str, list[str]] = {"hessians": [], "activations": []}
     for spec in plan.artifacts.values():
         kinds["activations" if spec["kind"] == "activations" else "hessians"] += spec.get("analyses", {}).values()
-        for kind, names in kinds.items():
-            names += spec.get(kind, {}).values()
     data = dict.fromkeys(run["data"]["prepared"] for run in plan.runs.values() if "data" in run)
     unique = {kind: list(dict.fromkeys(names)) for kind, names in kinds.items()}
     return {"runs": list(plan.runs), "studies": list(studies), **unique, "data": list(data)}
@@ -144,8 +142,11 @@ def _not_checked(place: Place) -> list[str]:
     drawn = ["figures as drawn (.svg, .pdf, .png): their numbers were, the CSVs beside them"]
     if place.archive:
         return [*drawn, "that the weights have these accuracies: make reproduce"]
-    texts = ["digests of files: a folder of results has no manifest", "tables as .md and .tex, whose labels are not kept here"]
-    texts += ["claims, whose labels are not kept here"] if "claims" in place.plan.artifacts else []
+    texts = ["digests of files: a folder of results has no manifest"]
+    if place.plan.labels:
+        texts.append("README.md, which shows the tables and figures beside it")
+    else:
+        texts.append("tables as .md and .tex, and claims, whose labels are not kept here")
     texts += [] if place.weights else ["weights: there are none in this folder"]
     if not place.prepared.is_dir():
         texts.append(f"digests of the data: there is no {place.prepared}")
