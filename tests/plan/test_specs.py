@@ -414,7 +414,7 @@ def authors(configuration) -> dict[str, specs.Spec]:
 
 
 def test_the_authors_protocol_spends_what_the_paper_prints(configuration):
-    """2,308 steps of 2,450, which Klause et al. do not say; their levels to two decimals are the proof."""
+    """2,308 steps of 2,450, which Klause et al. do not say; their levels to a hundredth or so are the proof."""
     from dpvision.privacy.accounting import Mechanism
 
     runs = authors(configuration)

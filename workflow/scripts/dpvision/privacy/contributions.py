@@ -127,11 +127,13 @@ Ways = dict[str, Callable[[], Contribution]]  # by name, to the same contributio
 def keep(weight: Weight, samples: Tensor) -> Kept:
     """Of every example's gradient as it is, in whatever precision it came, with its norm."""
     samples = samples.to(weight.value.dtype)
-    dots = []
-    if weight.unit is not None:
-        in_a_row = tuple(range(2, samples.dim()))
-        unit = torch.empty_like(samples[0]).copy_(weight.unit)  # in one order with the samples
-        dots = [samples.sum(in_a_row), (samples * unit).sum(in_a_row)]
+    dots: tuple[Tensor, ...] = ()
+    if weight.unit is not None:  # in one reading, in the order in which the samples lie in memory
+        order = sorted(range(2, samples.dim()), key=samples.stride, reverse=True)
+        unit = weight.unit.permute(0, *(d - 1 for d in order)).flatten(1)
+        probes = torch.stack([torch.ones_like(unit), unit], 1).transpose(1, 2)
+        rows = samples.permute(0, 1, *order).flatten(2).transpose(0, 1)
+        dots = torch.bmm(rows, probes).transpose(0, 1).unbind(2)
     return Kept(weight, samples, weight.squares(row_squares(samples), dots))
 
 

@@ -4,19 +4,18 @@
     grouped    all examples at once, as the groups of one convolution
     unfold     patches as rows, then one matrix product an example
     gram       only norms. With patches p_t and output gradients g_t at positions t, the squared norm is the sum over s
-               and t of <p_s, p_t> <g_s, g_t>, and products of patches are sums of shifted products of pixels: cheap on
-               small maps. The sum is then the batched weight gradient, each output gradient times its example's factor.
+               and t of <p_s, p_t> <g_s, g_t>, and products of patches are sums of products of pixels: cheap on small
+               maps. The sum is then the batched weight gradient, each output gradient times its example's factor.
 
 With K views an example is K images, whose gradients add up.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad, unfold
+from torch.nn.functional import unfold
 
 from dpvision.privacy.contributions import SLACK, Deferred, Kept, Standardized, Ways, Weight, keep
 
@@ -55,7 +54,7 @@ class Convolution:
             "grouped": lambda: keep(self.weight, self.grouped(x, g, examples)),
             "unfold": lambda: keep(self.weight, self.unfold(x, g, examples)),
         }
-        pixels = len(x) // examples * (x.shape[2] + 2 * self.padding[0]) * (x.shape[3] + 2 * self.padding[1])
+        pixels = len(x) // examples * x.shape[2] * x.shape[3]
         if self.groups == 1 and pixels**2 <= 4 * self.weight.value.numel():  # beyond that its products outgrow the gradients
             ways["gram"] = lambda: self.gram(x, g, examples)
         return ways
@@ -95,55 +94,66 @@ class Convolution:
         def positions(t: Tensor) -> Tensor:
             return t.permute(0, 2, 3, 1).reshape(examples, -1, t.shape[1])
 
-        padded = pad(x, (self.padding[1], self.padding[1], self.padding[0], self.padding[0]))
-        pixels, sides = positions(padded), (len(x) // examples, *padded.shape[2:])
-        pixels = torch.bmm(pixels, pixels.transpose(1, 2)).view(examples, *sides, *sides)
-        patches = torch.zeros((), dtype=wide, device=x.device)
-        for corner in product(*map(range, self.weight.value.shape[2:])):
-            down, right = (
-                slice(at * d, at * d + s * (out - 1) + 1, s)
-                for at, d, s, out in zip(corner, self.dilation, self.stride, g.shape[2:], strict=True)
-            )
-            shifted = pixels[:, :, down, right, :, down, right]
-            patches = patches.add_(shifted) if patches.dim() else shifted.clone(memory_format=torch.contiguous_format)
+        pixels, sides = positions(x), (len(x) // examples, *x.shape[2:])
+        products = torch.bmm(pixels, pixels.transpose(1, 2)).view(examples, *sides, *sides)
+        for side in (0, 1):
+            products = self._met(products, side, g.shape[2 + side])
         gradients = positions(g)
-        patches = patches.view(examples, gradients.shape[1], gradients.shape[1])
-        rows = (gradients * torch.bmm(patches, gradients)).sum(1)
-        # what rounding can hide is bounded by the norm's largest possible value, that of terms that all add up
-        lengths = patches.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt().unsqueeze(2)
-        rows = rows.double() + SLACK * torch.finfo(wide).eps * (lengths * gradients.abs()).sum(1).double().square()
+        products = products.reshape(examples, gradients.shape[1], gradients.shape[1])
+        rows = (gradients * torch.bmm(products, gradients)).sum(1).double()
+        # what rounding can hide is a share of the largest possible value: by Cauchy-Schwarz, norm times norm
+        patches = products.diagonal(dim1=1, dim2=2).clamp(min=0).sum(1, keepdim=True).sqrt()  # all of them together
+        outputs = gradients.square().sum(1).sqrt()
+        rows += SLACK * torch.finfo(wide).eps * (patches * outputs).double().square()
 
         def total(factors: Tensor) -> Tensor:
             scaled = g * factors.repeat_interleave(len(g) // examples).view(-1, 1, 1, 1)
             return self.of_weight(scaled, x, self.weight.like(x))
 
-        return Deferred(self.weight, self.weight.squares(rows.clamp(min=0), *self.dots(x, g, examples)), total)
+        return Deferred(self.weight, self.weight.squares(rows.clamp(min=0), *self.dots(x, g, patches, outputs)), total)
 
-    def dots(self, x: Tensor, g: Tensor, examples: int) -> tuple[list[Tensor], list[Tensor]]:
+    def _met(self, products: Tensor, side: int, out: int) -> Tensor:
+        """Of products [examples, views, height, width, views, height, width], one side's pixels become outputs: summed over
+        the kernel's places along it, those of the pixels that two outputs meet there. Padding adds nothing."""
+        stride, dilation, size = self.stride[side], self.dilation[side], products.shape[2 + side]
+
+        def at(places: slice) -> tuple[slice, ...]:
+            both = [slice(None)] * side + [places] + [slice(None)] * (1 - side)
+            return (slice(None), slice(None), *both, slice(None), *both)
+
+        met = products.new_zeros([out if d in (2 + side, 5 + side) else n for d, n in enumerate(products.shape)])
+        for place in range(self.weight.value.shape[2 + side]):
+            pixel = place * dilation - self.padding[side]  # of output 0
+            first, last = max(0, -(pixel // stride)), min(out - 1, (size - 1 - pixel) // stride)  # outputs that meet one
+            if first <= last:
+                met[at(slice(first, last + 1))] += products[
+                    at(slice(first * stride + pixel, last * stride + pixel + 1, stride))
+                ]
+        return met
+
+    def dots(self, x: Tensor, g: Tensor, patches: Tensor, outputs: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The sums of each gradient's rows and their products with the unit's, without the gradients, and their doubts.
 
         A product is the output gradient's with what a filter makes of the input; what the unit makes is the output, the
-        bias taken off, over the gain. A doubt is a share of the largest possible value: by Cauchy-Schwarz, the output
-        gradient's norm times that of all patches together, in which no pixel lies more often than the kernel has corners.
+        bias taken off, over the gain. A doubt is a share of the largest possible value, from each example's norms of all
+        `patches` together and of its `outputs`' gradients, by channel.
         """
         if not isinstance(self.weight, Standardized):
             return [], []
-        weight, unit = self.weight.value, self.weight.unit
+        weight, unit, examples = self.weight.value, self.weight.unit, len(patches)
         assert unit is not None
-        x, g = x.to(unit.dtype), g.to(unit.dtype)
 
         def over(t: Tensor) -> Tensor:
             """[images, channels] summed over views."""
             return t.view(examples, -1, t.shape[1]).sum(1)
 
-        boxes = self.forward(x.unflatten(1, (self.groups, -1)).sum(2), x.new_ones(self.groups, 1, *weight.shape[2:]))
-        sums = over(torch.einsum("igohw,ighw->igo", g.unflatten(1, (self.groups, -1)), boxes).flatten(1))
-        lengths = over(x.square().sum((1, 2, 3)).unsqueeze(1) * weight[0, 0].numel()).sqrt()
-        doubt = SLACK * torch.finfo(unit.dtype).eps * over(g.square().sum((2, 3))).sqrt()
+        boxes = self.forward(x.sum(1, keepdim=True), x.new_ones(1, 1, *weight.shape[2:]))
+        sums = over(torch.einsum("iohw,ihw->io", g, boxes.squeeze(1)))
+        doubt = SLACK * torch.finfo(unit.dtype).eps * outputs
         y, gain, offset = self._output(x, unit, self.weight.gain)
         along = over((g * y).sum((2, 3)) / gain - offset * g.sum((2, 3)))
-        reach = lengths + offset.abs() * (g[:, 0].numel() / examples) ** 0.5
-        return [sums, along], [doubt * lengths * weight[0].numel() ** 0.5, doubt * reach]
+        reach = patches + offset.abs() * (g[:, 0].numel() / examples) ** 0.5
+        return [sums, along], [doubt * patches * weight[0].numel() ** 0.5, doubt * reach]
 
     def _output(self, x: Tensor, unit: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """y, gain and offset: what the unit makes of `x` is y / gain - offset."""
