@@ -82,7 +82,9 @@ def test_the_noise_of_the_wide_residual_networks_is_that_of_de_et_al(shipped):
     assert found[16384] == pytest.approx(9.4 * 50 / 45, rel=0.02)
 
 
-@pytest.mark.parametrize(("scale", "trainings", "data"), [("simulate", 18 + 6, {"cifar10"}), ("demo", 18 + 6 + 6 + 6, {"digits"})])
+@pytest.mark.parametrize(
+    ("scale", "trainings", "data"), [("simulate", 18 + 6, {"cifar10"}), ("demo", 18 + 6 + 6 + 6, {"digits"})]
+)
 def test_scales_show_what_their_data_allow(shipped, scale, trainings, data):
     planned = shipped(scale)
     assert len(planned.runs) == trainings

@@ -126,9 +126,8 @@ class Convolution:
             pixel = place * dilation - self.padding[side]  # of output 0
             first, last = max(0, -(pixel // stride)), min(out - 1, (size - 1 - pixel) // stride)  # outputs that meet one
             if first <= last:
-                met[at(slice(first, last + 1))] += products[
-                    at(slice(first * stride + pixel, last * stride + pixel + 1, stride))
-                ]
+                pixels = slice(first * stride + pixel, last * stride + pixel + 1, stride)
+                met[at(slice(first, last + 1))].add_(products[at(pixels)])
         return met
 
     def dots(self, x: Tensor, g: Tensor, patches: Tensor, outputs: Tensor) -> tuple[list[Tensor], list[Tensor]]:
