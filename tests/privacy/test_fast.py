@@ -743,6 +743,14 @@ def test_a_weight_used_behind_the_tapes_back_is_caught():
         Fast(Net(work, p=of_lengths(5)), CLIP, UNTIMED)(*examples_of(4))
 
 
+def test_in_single_precision_norms_of_single_numbers_do_not_enlarge_what_rounding_leaves():
+    """One group a channel on maps that are pooled to one pixel: a scale of 316, and its cube where terms should cancel."""
+    torch.manual_seed(0)
+    model = {"family": "resnet9", "scale_norm": True, "groups": "channels", "norm": "group", "order": "norm-activation"}
+    network = build(model | {"width": 0.25}, 3, 1)
+    Fast(network, 1.0).check(*examples_of(5, (1, 8, 8), dtype=torch.float32))
+
+
 def test_a_network_that_tosses_coins_passes_the_check():
     Fast(net(conv(), nn.Dropout(0.5), nn.Tanh(), nn.Dropout2d(0.5)), CLIP, UNTIMED)(*examples_of(6))
 

@@ -142,33 +142,17 @@ class GroupNorm:
         return y.to(x.dtype), x, mean, scale
 
     def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
-        """From sums over each image's channels, of the gradient and of its product with the input, for weight, bias and data.
-
-        The data's gradient is g · weight · scale + slope · x + level, which has no mean in a group and nothing along x.
-        """
         x, mean, scale = kept
-        of_x, channels, shape = x.dtype, x.shape[1], (*x.shape[:2], *[1] * (x.dim() - 2))
+        of_x, channels = x.dtype, x.shape[1]
         x, g = _wide(x), _wide(alike(g, x))
         whole, along = (t.sum(tuple(range(2, t.dim()))) if t.dim() > 2 else t for t in (g, g * x))
-        mean, scale = (t.view(len(x), self.groups) for t in (mean, scale))
-
-        def by_channel(t: Tensor) -> Tensor:
-            return t.repeat_interleave(channels // self.groups, 1)
-
-        self.tape.add(
-            self.weight,
-            lambda: per_example((along - whole * by_channel(mean)) * by_channel(scale), self.tape.examples, whole.dtype),
-        )
+        mean_of, scale_of = (t.view(len(x), -1).repeat_interleave(channels // self.groups, 1) for t in (mean, scale))
+        self.tape.add(self.weight, lambda: per_example((along - whole * mean_of) * scale_of, self.tape.examples, whole.dtype))
         self.tape.add(self.bias, lambda: per_example(whole, self.tape.examples, whole.dtype))
         if not wanted[0]:
             return (None,)
-        weight = torch.ones_like(whole[0]) if self.values[0] is None else self.values[0]
-        whole_of, along_of = ((t * weight).view(len(x), self.groups, -1).sum(2) for t in (whole, along))
-        share = scale / (x[0].numel() // self.groups)
-        slope = (whole_of * mean - along_of) * scale.square() * share
-        level = -slope * mean - whole_of * share
-        slope, level, steep = (t.view(shape) for t in (by_channel(slope), by_channel(level), by_channel(scale) * weight))
-        return (torch.addcmul(level, x, slope).addcmul_(g, steep).to(of_x),)
+        backward = torch.ops.aten.native_group_norm_backward
+        return (backward(g, x, mean, scale, self.values[0], *self._shape(x), [True, False, False])[0].to(of_x),)
 
     def _shape(self, x: Tensor) -> tuple[int, int, int, int]:
         return len(x), x.shape[1], x[0, 0].numel(), self.groups
