@@ -751,6 +751,15 @@ def test_in_single_precision_norms_of_single_numbers_do_not_enlarge_what_roundin
     Fast(network, 1.0).check(*examples_of(5, (1, 8, 8), dtype=torch.float32))
 
 
+def test_a_layer_that_is_unfrozen_later_gets_no_gradient_that_is_not_clipped():
+    network = net(frozen(conv(), "weight", "bias"), nn.Tanh())
+    way = Fast(network, 1.0, UNTIMED)
+    way(*examples_of(3))
+    network[0].requires_grad_(True)
+    way(*examples_of(3))
+    assert all(p.grad is None for p in network.parameters())
+
+
 def test_a_network_that_tosses_coins_passes_the_check():
     Fast(net(conv(), nn.Dropout(0.5), nn.Tanh(), nn.Dropout2d(0.5)), CLIP, UNTIMED)(*examples_of(6))
 

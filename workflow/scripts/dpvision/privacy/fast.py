@@ -186,7 +186,7 @@ class Worker:
         tape = Tape(self.network, self.weights, len(labels), self.choose, self.room, quick)
         with tape, torch.enable_grad():
             losses = losses_of(self.network, tape.watch(images), labels)
-        losses.sum().backward()
+        losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
         self.rough, self.used = tape.rough, set(tape.uses)
         contributions = list(_joined(tape))
         losses = losses.detach()
