@@ -1,0 +1,27 @@
+"""Names are for ever: every name that was planned once is planned still, with its whole spec."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpvision import plan
+from dpvision.files import digest
+
+NAMES = Path(__file__).with_name("names")  # a file a scale, of ScaleNorm; a line a piece of work
+
+
+def golden(scale: str) -> list[dict]:
+    return [json.loads(line) for line in (NAMES / f"{scale}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("scale", [file.stem for file in sorted(NAMES.glob("*.jsonl"))])
+def test_every_name_of_today_stays_with_its_whole_spec(scale):
+    planned = plan.load({"papers": ["scalenorm"], "scale": scale})
+    for line in golden(scale):
+        assert getattr(planned, line["kind"]).get(line["name"]) == line["spec"], line["name"]
+
+
+@pytest.mark.parametrize("scale", [file.stem for file in sorted(NAMES.glob("*.jsonl"))])
+def test_a_name_ends_in_the_digest_of_its_spec(scale):
+    assert all(line["name"].rsplit("-", 1)[1] == digest(line["spec"]) for line in golden(scale))
