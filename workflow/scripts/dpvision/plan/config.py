@@ -4,40 +4,12 @@ Every description here is the documentation of its key: editors show it, `python
 writes it. Defaults are the papers' values; what a paper does not say is decided here, with the reason.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-PATTERNS = {  # what a message says instead of the pattern
-    r"^[a-z][a-z0-9_]*$": "a name of small letters, digits and underscores that begins with a letter",
-    r"^[0-9a-f]{32}$": "an MD5: 32 hexadecimal digits, small letters",
-}
-NAME, MD5 = PATTERNS
-
-Item = TypeVar("Item")
-
-
-def _distinct(values: list) -> list:
-    twice = [value for value, count in Counter(values).items() if count > 1]
-    if twice:
-        raise ValueError(f"{', '.join(map(json.dumps, twice))} stands there more than once")
-    return values
-
-
-Distinct = Annotated[list[Item], AfterValidator(_distinct), Field(min_length=1, json_schema_extra={"uniqueItems": True})]
-Name = Annotated[str, Field(pattern=NAME)]
-Digest = Annotated[str, Field(pattern=MD5)]
-Positive = Annotated[int, Field(gt=0)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Epsilon = Annotated[float, Field(gt=0)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
-
+from dpvision.config.base import Digest, Distinct, Epsilon, Groups, Name, Positive, Searched, Seed, Strict
 
 # --- config/config.yaml ---
 
@@ -117,16 +89,6 @@ class Dataset(Strict):
 
 
 # --- config/papers/*.yaml ---
-
-
-class Searched(Strict):
-    """A value that a search finds."""
-
-    search: Name
-    """The name of one of the paper's searches."""
-
-
-Groups = Positive | Literal["channels"]
 
 
 class Network(Strict):

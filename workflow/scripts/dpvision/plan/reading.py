@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from dpvision.config.base import PATTERNS
 from dpvision.errors import UserError
-from dpvision.plan.config import PATTERNS
 
 Loaded = TypeVar("Loaded")
 KINDS = ("name", "kind", "family")  # keys that say which of several things a mapping is
