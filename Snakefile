@@ -6,12 +6,12 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     prepare      results/data/prepared/NAME-DIGEST/      arrays that many processes map
     search       {results}/studies/STUDY/                Optuna's journal, best.json, trials.csv
     train        {results}/runs/RUN/                     one record a run: spec, metrics, history, ledger, weights
-    curvature    {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
-    activations  {results}/activations/RUN-DIGEST/       histograms around a residual addition
-    report       {results}/tables/, {results}/figures/   the artifacts, named as in the papers;
+    analyse      {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
+                 {results}/activations/RUN-DIGEST/       histograms around a residual addition
+    artifacts    {results}/tables/, {results}/figures/   named as in the papers;
+                 {results}/claims.csv, claims.md         what a paper says, and whether it holds;
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
-    verdicts     {results}/claims.csv, claims.md         what the papers say, and whether it holds
-    pages        {results}/report/, {results}/report.html  everything as one HTML file, to read without a network
+    report       {results}/report/, {results}/report.html  everything as one HTML file, to read without a network
     archive      {results}/archive/NAME-VERSION.zip      all of a scale and what it rests on, but the data
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
@@ -37,6 +37,8 @@ sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
 from dpvision import cluster, files, plan
 from dpvision.errors import UserError
+from dpvision.plan.resources import asked, limits
+from dpvision.plan.stages import ANALYSES, STAGES
 
 
 configfile: "config/config.yaml"
@@ -64,9 +66,17 @@ BEGUN = float(os.environ.setdefault("DPVISION_BEGUN", str(time.time())))
 LOGS = f"{RESULTS}/logs"
 
 # What an artifact shows lies beside it as a file and is its input: so a change of the configuration is seen by the
-# file's date too, where results were copied without Snakemake's own notes (.snakemake).
-for name, spec in PLAN.artifacts.items():
-    files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
+# file's date too, where results were copied without Snakemake's own notes (.snakemake). Jobs find the files written.
+if workflow.is_main_process:
+    for name, spec in PLAN.artifacts.items():
+        files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
+    for name in PLAN.wanting:
+        print(f"left out: {PLAN.missing_data(name)}", file=sys.stderr)
+
+
+def everything(target):
+    """The files of a target, found when somebody asks for it."""
+    return lambda wildcards: PLAN.everything(target)
 
 
 onstart:
@@ -103,22 +113,22 @@ localrules:
 rule all:
     default_target: True
     input:
-        PLAN.everything("all"),
+        everything("all"),
 
 
-for target in [*PLAN.papers, *PLAN.artifacts]:
+for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
 
     rule:
         name:
             target
         input:
-            PLAN.everything(target),
+            everything(target),
 
 
 include: "workflow/rules/data.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/analyse.smk"
+include: "workflow/rules/artifacts.smk"
 include: "workflow/rules/report.smk"
-include: "workflow/rules/pages.smk"
 include: "workflow/rules/archive.smk"

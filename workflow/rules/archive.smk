@@ -11,7 +11,7 @@ from dpvision.source import NAME, VERSION
 rule archive:
     """Pack everything that a reader needs to check the results, and to make them again."""
     input:
-        PLAN.kept_files(),
+        lambda wildcards: PLAN.kept_files(),
     output:
         archive=f"{RESULTS}/archive/{NAME}-{VERSION}.zip",
     log:
@@ -20,9 +20,9 @@ rule archive:
         f"{LOGS}/archive/archive.jsonl"
     conda:
         "../../envs/report.yaml"
-    threads: PLAN.resources.report.threads
+    threads: limits(PLAN, "report").threads
     resources:
-        **PLAN.asks("report"),
+        **asked(PLAN, "report"),
     params:
         spec=lambda wildcards: archive_spec(PLAN),
     script:

@@ -15,9 +15,9 @@ rule download:
         f"{plan.DATA}/logs/download/{{dataset}}.jsonl"
     conda:
         "../../envs/data.yaml"
-    threads: PLAN.resources.download.threads
+    threads: limits(PLAN, "download").threads
     resources:
-        **PLAN.asks("download"),
+        **asked(PLAN, "download"),
     params:
         spec=lambda wildcards: PLAN.sources[wildcards.dataset]["files"],
         # what it is called and where it is kept say nothing about the data: functions of output are not tracked
@@ -30,7 +30,7 @@ rule download:
 rule prepare:
     """Turn a data set's files into arrays, once."""
     input:
-        files=lambda wildcards: f"{plan.DATA}/raw/{PLAN.data[wildcards.data]['name']}/files.json",
+        files=lambda wildcards: f"{plan.DATA}/raw/{PLAN.work['data', wildcards.data]['name']}/files.json",
     output:
         arrays=[
             f"{plan.DATA}/prepared/{{data}}/{split}_{what}.npy" for split in ("train", "test") for what in ("images", "labels")
@@ -43,10 +43,10 @@ rule prepare:
         f"{plan.DATA}/logs/prepare/{{data}}.jsonl"
     conda:
         "../../envs/data.yaml"
-    threads: PLAN.resources.prepare.threads
+    threads: limits(PLAN, "prepare").threads
     resources:
-        **PLAN.asks("prepare"),
+        **asked(PLAN, "prepare"),
     params:
-        spec=lambda wildcards: PLAN.data[wildcards.data],
+        spec=lambda wildcards: PLAN.work["data", wildcards.data],
     script:
         "../scripts/prepare.py"

@@ -1,94 +1,92 @@
-"""Report: the artifacts, and what the papers claim.
+"""Report: its pages, and the page that holds them all; one HTML file that holds a scale's results, to open from the disk with no network.
 
-in   the records of the runs that an artifact shows, its analyses, its studies
-out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv; {results}/claims.csv, .md
+in   tables, figures, claims, and every record that they are made of
+out  {results}/report/: a page each for the overview, a table, the claims, a run, the cost, the environment;
+     {results}/report.html: Snakemake's report of these and the figures, by category and label, with captions
 """
 
+from dpvision.reporting.report import pages_spec, run_labels, write_report
 
-rule table:
-    """A table: one frame as CSV, Markdown and LaTeX."""
+PAGES = f"{RESULTS}/report"
+
+
+rule pages:
+    """The report's pages, all at once: each takes milliseconds."""
     input:
-        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
-        plan=f"{RESULTS}/plan/{{artifact}}.json",
+        lambda wildcards: PLAN.kept_files(),
     output:
-        csv=f"{RESULTS}/tables/{{artifact}}.csv",
-        md=f"{RESULTS}/tables/{{artifact}}.md",
-        tex=f"{RESULTS}/tables/{{artifact}}.tex",
-    log:
-        f"{LOGS}/table/{{artifact}}.log",
-    benchmark:
-        f"{LOGS}/table/{{artifact}}.jsonl"
-    wildcard_constraints:
-        artifact=PLAN.named("tables"),
-    conda:
-        "../../envs/report.yaml"
-    threads: PLAN.resources.report.threads
-    resources:
-        **PLAN.asks("report"),
-    params:
-        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
-        # how things are called is not what they are: a function of output is not tracked
-        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
-    script:
-        "../scripts/table.py"
-
-
-rule figure:
-    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
-    input:
-        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
-        plan=f"{RESULTS}/plan/{{artifact}}.json",
-    output:
-        svg=report(
-            f"{RESULTS}/figures/{{artifact}}.svg",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels=lambda wildcards: {"figure": wildcards.artifact, "title": PLAN.labels[wildcards.artifact]["title"]},
+        overview=report(
+            f"{PAGES}/overview.html",
+            caption="../report/overview.rst",
+            category="Overview",
+            labels={"page": "Overview"},
         ),
-        pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
-        png=f"{RESULTS}/figures/{{artifact}}.png",
-        csv=f"{RESULTS}/figures/{{artifact}}.csv",
+        cost=report(
+            f"{PAGES}/cost.html",
+            caption="../report/cost.rst",
+            category="Cost and environment",
+            labels={"page": "Time and memory by rule"},
+        ),
+        environment=report(
+            f"{PAGES}/environment.html",
+            caption="../report/environment.rst",
+            category="Cost and environment",
+            labels={"page": "Machine, packages, lock"},
+        ),
+        claims=[
+            report(
+                f"{PAGES}/{name}.html",
+                caption="../report/claims.rst",
+                category="Claims",
+                labels={"page": PLAN.labels[name]["paper"]},
+            )
+            for name in PLAN.of_kind("")
+        ],
+        tables=[
+            report(
+                f"{PAGES}/tables/{name}.html",
+                caption="../report/table.rst",
+                category="Tables",
+                labels={"table": name, "title": PLAN.labels[name]["title"]},
+            )
+            for name in PLAN.of_kind("tables")
+        ],
+        # one output, however many runs there are: only the report itself looks at the pages in it
+        runs=report(
+            directory(f"{PAGES}/runs"),
+            patterns=["{run}.html"],
+            caption="../report/run.rst",
+            category="Runs",
+            subcategory=lambda wildcards: PLAN.runs[wildcards.run]["data"]["name"],
+            labels=lambda wildcards: run_labels(PLAN, wildcards.run),
+        ),
     log:
-        f"{LOGS}/figure/{{artifact}}.log",
+        f"{LOGS}/pages.log",
     benchmark:
-        f"{LOGS}/figure/{{artifact}}.jsonl"
-    wildcard_constraints:
-        artifact=PLAN.named("figures"),
+        f"{LOGS}/pages.jsonl"
     conda:
         "../../envs/report.yaml"
-    threads: PLAN.resources.report.threads
+    threads: limits(PLAN, "report").threads
     resources:
-        **PLAN.asks("report"),
+        **asked(PLAN, "report"),
     params:
-        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
-        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
+        spec=lambda wildcards: pages_spec(PLAN),
     script:
-        "../scripts/figure.py"
+        "../scripts/pages.py"
 
 
-rule verdicts:
-    """A verdict on each claim, from all that it rests on: a page, its numbers, a figure of the effects."""
+rule report:
+    """Snakemake's own report: no script, since those have environments without Snakemake."""
     input:
-        unpack(lambda wildcards: PLAN.inputs_of("claims")),
-        plan=f"{RESULTS}/plan/claims.json",
+        rules.pages.output,
     output:
-        csv=f"{RESULTS}/claims.csv",
-        md=f"{RESULTS}/claims.md",
-        svg=f"{RESULTS}/figures/claims.svg",
-        pdf=f"{RESULTS}/figures/claims.pdf",
-        png=f"{RESULTS}/figures/claims.png",
-        figure=f"{RESULTS}/figures/claims.csv",
+        html=f"{RESULTS}/report.html",
     log:
-        f"{LOGS}/verdicts.log",
-    benchmark:
-        f"{LOGS}/verdicts.jsonl"
-    conda:
-        "../../envs/report.yaml"
-    threads: PLAN.resources.report.threads
+        f"{LOGS}/report.log",
+    threads: limits(PLAN, "report").threads
     resources:
-        **PLAN.asks("report"),
+        **asked(PLAN, "report"),
     params:
-        spec=lambda wildcards: PLAN.artifacts["claims"],
-        labels=lambda wildcards, output: PLAN.labels["claims"],
-    script:
-        "../scripts/verdicts.py"
+        spec=lambda wildcards: pages_spec(PLAN),
+    run:
+        write_report(params.spec["config"], output.html, log[0])

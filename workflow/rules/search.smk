@@ -9,7 +9,7 @@ rule search_worker:
     """Train trials of a study until it has all of them; any number of workers share the study."""
     input:
         dataset=lambda wildcards: PLAN.data_for(
-            PLAN.studies[wildcards.study]["run"], [f"{RESULTS}/studies/{wildcards.study}/workers/{wildcards.worker}.json"]
+            ("search", wildcards.study), [f"{RESULTS}/studies/{wildcards.study}/workers/{wildcards.worker}.json"]
         ),
     output:
         done=f"{RESULTS}/studies/{{study}}/workers/{{worker}}.json",
@@ -19,12 +19,12 @@ rule search_worker:
         f"{LOGS}/search_worker/{{study}}/{{worker}}.jsonl"
     conda:
         "../../envs/train.yaml"
-    threads: PLAN.resources.search.threads
+    threads: limits(PLAN, "search").threads
     resources:
-        **PLAN.asks("search", PLAN.cost_of_worker),
+        **asked(PLAN, "search", "study"),
     params:
-        spec=lambda wildcards: PLAN.studies[wildcards.study],
-        data=lambda wildcards, output: PLAN.data_of(PLAN.studies[wildcards.study]["run"]),
+        spec=lambda wildcards: PLAN.work["search", wildcards.study],
+        data=lambda wildcards, output: PLAN.data_of(("search", wildcards.study)),
         decided=lambda wildcards, output: f"{RESULTS}/choices",
     script:
         "../scripts/search_worker.py"
@@ -46,8 +46,8 @@ rule search:
         "../../envs/train.yaml"
     threads: 1
     resources:
-        **PLAN.asks("report"),
+        **asked(PLAN, "report"),
     params:
-        spec=lambda wildcards: PLAN.studies[wildcards.study],
+        spec=lambda wildcards: PLAN.work["search", wildcards.study],
     script:
         "../scripts/search.py"

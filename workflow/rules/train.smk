@@ -11,8 +11,8 @@ out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, wei
 rule train:
     """Train once with one seed; killed, it goes on where it was."""
     input:
-        dataset=lambda wildcards: PLAN.data_for(PLAN.runs[wildcards.run], PLAN.record(wildcards.run)),
-        studies=lambda wildcards: PLAN.studies_of(wildcards.run),
+        dataset=lambda wildcards: PLAN.data_for(("train", wildcards.run), PLAN.record(("train", wildcards.run))),
+        studies=lambda wildcards: [PLAN.product(key) for key in PLAN.needs(("train", wildcards.run)) if key[0] == "search"],
     output:
         spec=f"{RESULTS}/runs/{{run}}/spec.json",
         metrics=f"{RESULTS}/runs/{{run}}/metrics.json",
@@ -26,13 +26,13 @@ rule train:
         f"{LOGS}/train/{{run}}.jsonl"
     conda:
         "../../envs/train.yaml"
-    threads: PLAN.resources.train.threads
+    threads: limits(PLAN, "train").threads
     resources:
-        **PLAN.asks("train", PLAN.cost_of_run),
+        **asked(PLAN, "train", "run"),
     params:
-        spec=lambda wildcards: PLAN.runs[wildcards.run],
+        spec=lambda wildcards: PLAN.work["train", wildcards.run],
         # where things lie says nothing about the run: functions of output are not tracked
-        data=lambda wildcards, output: PLAN.data_of(PLAN.runs[wildcards.run]),
+        data=lambda wildcards, output: PLAN.data_of(("train", wildcards.run)),
         # outside of the outputs, which are deleted before a rerun
         checkpoint=lambda wildcards, output: f"{RESULTS}/checkpoints/{wildcards.run}",
         decided=lambda wildcards, output: f"{RESULTS}/choices",

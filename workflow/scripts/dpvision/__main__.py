@@ -170,10 +170,10 @@ def _claims(scale: str | None) -> None:
     from dpvision.reporting.so_far import listing, write_so_far
 
     planned = _load(scale)
-    if plan.CLAIMS not in planned.artifacts:
-        raise UserError(f"there are no claims: config/claims has no file of {' or '.join(planned.papers)}")
-    claims = write_so_far(planned, _here())
-    print("\n".join([*listing(claims), "", *planned.targets(plan.CLAIMS)]))
+    if not (pages := planned.of_kind("")):
+        raise UserError(f"there are no claims: no artifact of {' or '.join(planned.papers)} is of the kind claims")
+    for name in pages:
+        print("\n".join([*listing(write_so_far(planned, name, _here())), "", *planned.targets(name)]))
 
 
 def _models(classes: int, size: int, channels: int, json: bool) -> None:

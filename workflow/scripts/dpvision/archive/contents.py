@@ -8,8 +8,10 @@ from typing import Any
 from dpvision.archive.names import here
 from dpvision.errors import UserError
 from dpvision.files import digest, file_digest
-from dpvision.plan.build import DATA, Plan
+from dpvision.plan import Plan
+from dpvision.plan.plan import FORMAT
 from dpvision.plan.specs import Spec
+from dpvision.plan.stages import STAGES
 from dpvision.source import NAME, NOTE, VERSION, Source, source
 
 MANIFEST = "manifest-sha256.txt"
@@ -52,31 +54,37 @@ def contents(plan: Plan, root: Path, project: Path, found: Source) -> Contents:
 
 def about(plan: Plan, found: Source) -> dict[str, Any]:
     made_of = {"commit": found.commit, "date": found.date, "changed": found.changed}
-    return {"name": NAME, "version": VERSION, "scale": plan.scale, "title": plan.title, "results": plan.results, **made_of}
+    return {
+        "format": FORMAT,
+        "name": NAME,
+        "version": VERSION,
+        "scale": plan.scale,
+        "title": plan.title,
+        "results": plan.results,
+        **made_of,
+    }
 
 
 def specs_of(plan: Plan) -> dict[str, Any]:
-    """Of what is kept. Not the user's folders, nor what jobs ask a machine for."""
+    """Return the specs of what is kept. Not the user's folders, nor what jobs ask a machine for."""
     kept = plan.kept()
-    specs = {kind: {name: getattr(plan, kind)[name] for name in names} for kind, names in kept.items()}
-    sources = {plan.data[name]["name"]: plan.sources[plan.data[name]["name"]] for name in kept["data"]}
-    whole = {"papers": plan.papers, "artifacts": plan.artifacts, "labels": plan.labels, "sources": sources}
-    return {"scale": plan.scale, "title": plan.title, "results": plan.results, **whole, **specs}
+    work = {stage: {name: plan.work[of, name] for of, name in kept if of == stage} for stage in STAGES}
+    sources = {spec["name"]: plan.sources[spec["name"]] for spec in work["data"].values()}
+    whole = {"papers": plan.papers, "artifacts": plan.artifacts, "labels": plan.labels, "sources": sources, "work": work}
+    return {"scale": plan.scale, "title": plan.title, "results": plan.results, **whole}
 
 
 def _where_there(plan: Plan, root: Path) -> list[str]:
-    """Of a record what not every one has, and what it can do without."""
-    kept = plan.kept()
-    names = [f"{plan.results}/runs/{run}/averaged.safetensors" for run in kept["runs"]]
-    names += [f"{plan.results}/studies/{study}/journal.log" for study in kept["studies"]]
+    """Return of each record what not every one has, and what it can do without."""
+    names = [f"{plan.folder(key)}/{file}" for key in plan.kept() for file in STAGES[key[0]].optional]
     return [name for name in names if (root / name).exists()]
 
 
 def _logs(plan: Plan, root: Path) -> list[str]:
     """Logs and benchmarks of the jobs that made what is kept: those whose name, or whose folder's, is of it."""
-    names = {*plan.artifacts, *plan.sources, *(name for names in plan.kept().values() for name in names)}
+    names = {*plan.artifacts, *plan.sources, *(name for _, name in plan.kept())}
     found = []
-    for folder in (f"{plan.results}/logs", f"{DATA}/logs"):
+    for folder in (f"{plan.results}/logs", f"{plan.shared}/logs"):
         for file in sorted((root / folder).rglob("*")):
             if file.is_file() and names & {file.parent.name, file.stem}:
                 found.append(file.relative_to(root).as_posix())

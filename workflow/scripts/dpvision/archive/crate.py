@@ -12,7 +12,8 @@ from rocrate.rocrate import ROCrate
 
 from dpvision.archive.contents import MANIFEST, Contents, sha256
 from dpvision.files import read_json
-from dpvision.plan.build import DATA, Plan
+from dpvision.plan import Plan
+from dpvision.plan.stages import STAGES, Key
 
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
@@ -35,7 +36,7 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
     ]
     crate.metadata["conformsTo"] = [{"@id": crate.metadata.profile}, {"@id": list(PROFILES)[-1]}]
     workflow = _workflow(crate, about)
-    data = [_data_set(crate, plan, name, root) for name in plan.kept()["data"]]
+    data = [_data_set(crate, plan, key, root) for key in plan.kept() if key[0] == "data"]
     shown = [_file(crate, contents, file, plan.labels) for file in plan.targets("all")]
     for folder, text in _folders(plan).items():
         if any(file.startswith(folder) for file in contents):
@@ -78,9 +79,9 @@ def _workflow(crate: ROCrate, about: dict[str, Any]) -> Any:
     return workflow
 
 
-def _data_set(crate: ROCrate, plan: Plan, name: str, root: Path) -> Any:
-    """What is said about it, in place of itself."""
-    prepared = read_json(root / DATA / "prepared" / name / "dataset.json")
+def _data_set(crate: ROCrate, plan: Plan, key: Key, root: Path) -> Any:
+    """Add what is said about a data set, in place of itself."""
+    prepared = read_json(root / plan.product(key))
     wanted = [source.get("url") or source["package"] for source in plan.sources[prepared["name"]]["sources"]]
     properties = {
         "@type": "Dataset",
@@ -91,7 +92,7 @@ def _data_set(crate: ROCrate, plan: Plan, name: str, root: Path) -> Any:
         + ("; ".join(wanted) or "a folder of yours")
         + ". Its digests: dataset.json",
     }
-    return crate.add(DataEntity(crate, f"{DATA}/prepared/{name}/", properties))
+    return crate.add(DataEntity(crate, f"{plan.folder(key)}/", properties))
 
 
 def _file(crate: ROCrate, contents: Contents, file: str, labels: dict[str, dict[str, str]]) -> Any:
@@ -104,10 +105,7 @@ def _file(crate: ROCrate, contents: Contents, file: str, labels: dict[str, dict[
 def _folders(plan: Plan) -> dict[str, str]:
     return {
         "source/": "The source, as it was when the archive was made",
-        f"{plan.results}/runs/": "One record a training",
-        f"{plan.results}/studies/": "Searches",
-        f"{plan.results}/hessians/": "Hessians",
-        f"{plan.results}/activations/": "Histograms of activations",
+        **{f"{plan.results}/{s.folder}/": f"A folder each: {s.words[1]}" for s in STAGES.values() if not s.shared},
         f"{plan.results}/plan/": "What each table and figure shows",
         f"{plan.results}/logs/": "A log and a benchmark of every job, without names of users, machines and folders",
     }

@@ -11,7 +11,7 @@ from dpvision.archive.contents import MANIFEST, Contents, about, contents, sha25
 from dpvision.archive.crate import description, metadata
 from dpvision.errors import UserError
 from dpvision.files import replacing
-from dpvision.plan.build import Plan
+from dpvision.plan import Plan
 from dpvision.source import ROOT, source
 
 log = logging.getLogger(__name__)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from dpvision.logs import clock
-from dpvision.looking import work
 from dpvision.looking.estimate import Estimator, Job, wall_seconds
 from dpvision.looking.text import aligned, counted, some
-from dpvision.looking.work import PLURALS, STAGES, Key
-from dpvision.plan.build import Plan
+from dpvision.plan import Plan
+from dpvision.plan.plan import work_in
+from dpvision.plan.resources import limits
+from dpvision.plan.stages import STAGES, Key
 
 Cells = dict[str, list[frozenset[Key]]]
 """By artifact, its cells: the work of each, with what that rests on."""
@@ -72,13 +73,13 @@ def _solved(problem: Any, pulp: Any) -> float:
 
 
 def cells(plan: Plan, artifact: str) -> list[frozenset[Key]]:
-    """Each with all that it rests on."""
-    return [frozenset(work.with_needs(plan, cell.work)) for cell in work.cells_of(plan, artifact)]
+    """Return the cells of an artifact, each with all that it rests on."""
+    return [frozenset(plan.with_needs(work_in(cell))) for cell in plan.artifacts[artifact]["cells"]]
 
 
 def within(plan: Plan, estimator: Estimator, chosen: list[str], seconds: float, devices: int) -> dict[str, Any]:
     of = {artifact: cells(plan, artifact) for artifact in chosen}
-    jobs = {key: estimator.job(key) for artifact in chosen for key in work.all_below(plan, artifact)}
+    jobs = {key: estimator.job(key) for artifact in chosen for key in plan.below(artifact)}
     choice = choose(jobs, of, seconds, devices)
     taken = {key: jobs[key] for key in jobs if key in choice.work}
     left = {key for key, job in jobs.items() if job.seconds}
@@ -109,19 +110,19 @@ def targets(plan: Plan, root: Path, choice: Choice, taken: Set[Key]) -> list[str
     names = [
         name
         for name in choice.artifacts
-        if taken & set(work.all_below(plan, name)) or not all((root / file).exists() for file in plan.targets(name))
+        if taken & set(plan.below(name)) or not all((root / file).exists() for file in plan.targets(name))
     ]
-    rest = taken - {key for name in names for key in work.all_below(plan, name)}
-    needed = {below for key in rest for below in work.needs(plan, key)}
-    return names + sorted(work.products(plan, key)[-1] for key in rest - needed)
+    rest = taken - {key for name in names for key in plan.below(name)}
+    needed = {below for key in rest for below in plan.needs(key)}
+    return names + sorted(plan.product(key) for key in rest - needed)
 
 
 def command(plan: Plan, found: dict[str, Any]) -> str:
     """That runs just what was chosen; targets stand before options, some of which would take them for their values."""
-    limits, devices = plan.resources.train, found["devices"]
-    cards = f" --resources gpu={devices * limits.gpu}" if limits.gpu else ""
+    given, devices = limits(plan, "train"), found["devices"]
+    cards = f" --resources gpu={devices * given.gpu}" if given.gpu else ""
     settings = f" --config scale={plan.scale}"
-    return f"snakemake {' '.join(found['targets'])} --cores {devices * limits.threads}{cards}{settings}"
+    return f"snakemake {' '.join(found['targets'])} --cores {devices * given.threads}{cards}{settings}"
 
 
 def as_text(plan: Plan, found: dict[str, Any]) -> str:
@@ -130,8 +131,8 @@ def as_text(plan: Plan, found: dict[str, Any]) -> str:
         rows.append((row["artifact"], f"{row['cells_complete']} of {row['cells']}", "complete" if row["complete"] else ""))
     spent, devices = found["device_seconds"] / 3600, found["devices"]
     hours = found["budget_seconds"] / 3600
-    counts = [(PLURALS[stage], STAGES[stage], sum(one["stage"] == stage for one in found["work"])) for stage in STAGES]
-    what = ", ".join(counted(one, many, count) for many, one, count in counts if count)
+    counts = [(stage.words, sum(one["stage"] == name for one in found["work"])) for name, stage in STAGES.items()]
+    what = ", ".join(counted(*words, count) for words, count in counts if count)
     lines = [*found["rests_on"], "", *aligned(rows), ""]
     if found["too_long"]:
         lines.append(f"too long for {round(hours, 2):g} h, or for the devices: {some(found['too_long'])}")

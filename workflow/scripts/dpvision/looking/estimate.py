@@ -7,20 +7,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dpvision.config.settings import Device
 from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.logs import clock
-from dpvision.looking import work
 from dpvision.looking.show import device as device_of
 from dpvision.looking.status import progress_of
 from dpvision.looking.text import aligned, counted
-from dpvision.looking.work import PLURALS, STAGES, Key
-from dpvision.plan import cost
-from dpvision.plan.build import Plan
-from dpvision.plan.config import Device
+from dpvision.plan import Plan, cost
 from dpvision.plan.cost import Cost
 from dpvision.plan.reading import read_yaml, validated
+from dpvision.plan.resources import cost_of, limits, megabytes
 from dpvision.plan.specs import Spec
+from dpvision.plan.stages import STAGES, Key
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,11 @@ class Estimator:
         return next(iter(found.items()))
 
     def job(self, key: Key) -> Job:
-        stage, run = key[0], work.run_of(self.plan, key)
-        whole, share = self._costs(key)
+        stage = key[0]
+        whole, share = (cost_of(self.plan, key, workers) for workers in (1, None))
+        if not (whole and share):
+            return Job(key, 0, 0, 0, 1, 0, 0, 0, "next to nothing")
+        run = self.plan.run_of(key)
         seconds, by = self.seconds(_kind(stage, run), whole, self.past)
         left = self._left(key)
         trains = stage == "train"
@@ -103,31 +105,18 @@ class Estimator:
             seconds,
             left * self.seconds(_kind(stage, run), share, self.past)[0] / share.devices,
             share.devices,
-            self.plan.megabytes(stage, share),
+            megabytes(self.plan, stage, share),
             cost.record_bytes(run) if trains else 0,
             cost.checkpoint_bytes(run) if trains and left else 0,
             by,
         )
 
-    def _costs(self, key: Key) -> tuple[Cost, Cost]:
-        """Of all of it, and of the longest of its jobs."""
-        stage, spec, run = key[0], work.spec_of(self.plan, key), work.run_of(self.plan, key)
-        batch = getattr(self.plan.resources, stage).physical_batch
-        if stage == "search":
-            return cost.search_worker(spec, batch, 1), cost.search_worker(spec, batch, self.plan.workers)
-        one = {
-            "train": lambda: cost.training(run, batch),
-            "curvature": lambda: cost.curvature(spec, run, batch),
-            "activations": lambda: cost.activations(spec, run),
-        }[stage]()
-        return one, one
-
     def _left(self, key: Key) -> float:
         """The share that is still to be done."""
-        if work.is_done(self.plan, key, self.root):
+        if self.plan.is_done(key, self.root):
             return 0.0
         if key[0] == "search":  # a worker is done when the study has all its trials
-            return 0.0 if list((self.root / work.folder(self.plan, key) / "workers").glob("*.json")) else 1.0
+            return 0.0 if list((self.root / self.plan.folder(key) / "workers").glob("*.json")) else 1.0
         progress = progress_of(self.root / self.plan.results / "checkpoints" / key[1]) if key[0] == "train" else None
         return 1 - progress["kept"] / progress["steps"] if progress else 1.0
 
@@ -138,7 +127,7 @@ class Estimator:
         if alike:
             rate = median(one.cost.work / one.seconds for one in alike)
             return of.work / rate, "measured" if same else "measured on other networks"
-        speed = self.speed or getattr(self.plan.resources, kind.stage).speed
+        speed = self.speed or limits(self.plan, kind.stage).speed
         return of.work / speed + of.steps * cost.STEP * of.devices, "guessed"
 
     def errors(self) -> dict[str, list[float]]:
@@ -155,10 +144,10 @@ class Estimator:
         if not errors:
             what = f"{self.device}, by config/devices.yaml" if self.device else "the `speed` that the scale counts on"
             return [f"guessed: no record tells; with {what}"]
-        counts = ", ".join(counted(STAGES[stage], PLURALS[stage], len(values)) for stage, values in errors.items())
+        counts = ", ".join(counted(*STAGES[stage].words, len(values)) for stage, values in errors.items())
         lines = [f"on {self.device}, by {counts}; each of them, predicted from the others:"]
         for stage, values in errors.items():
-            lines.append(f"  {PLURALS[stage]}: wrong by {median(values):.0%} in the median, {max(values):.0%} at worst")
+            lines.append(f"  {STAGES[stage].words[1]}: wrong by {median(values):.0%} in the median, {max(values):.0%} at worst")
         return lines
 
 
@@ -168,7 +157,7 @@ def _kind(stage: str, run: Spec) -> Kind:
 
 
 def _past(plan: Plan, root: Path) -> Iterator[Past]:
-    """Trainings of all scales and configurations; of the other stages, whose records do not hold their specs, the plan's."""
+    """Yield trainings of all scales and configurations; of the other stages, whose records hold no specs, the plan's."""
     for made_by in [*root.glob("results/runs/*/provenance.json"), *root.glob("results/*/runs/*/provenance.json")]:
         provenance, run = read_json(made_by), read_json(made_by.with_name("spec.json"))
         try:
@@ -178,14 +167,14 @@ def _past(plan: Plan, root: Path) -> Iterator[Past]:
         seconds = sum(session["seconds"] for session in provenance["sessions"]) * counted.devices
         here = made_by.parents[2] == root / plan.results
         yield Past(_kind("train", run), device_of(provenance), counted, seconds, provenance["started"], here)
-    for stage, specs in (("curvature", plan.hessians), ("activations", plan.activations)):
-        for name, spec in specs.items():
-            made_by = root / work.folder(plan, (stage, name)) / "provenance.json"
-            if made_by.exists():
-                provenance, run = read_json(made_by), plan.runs[spec["run"]]
-                counted = cost.curvature(spec, run, 1) if stage == "curvature" else cost.activations(spec, run)
-                seconds = provenance["seconds"]
-                yield Past(_kind(stage, run), device_of(provenance), counted, seconds, provenance["started"], here=True)
+    for key, spec in plan.work.items():
+        made_by, stage = root / plan.folder(key) / "provenance.json", STAGES[key[0]]
+        if stage.analysis and stage.cost and made_by.exists():
+            provenance, run = read_json(made_by), plan.run_of(key)
+            taken = stage.cost(spec, run, 1, 1)
+            yield Past(
+                _kind(key[0], run), device_of(provenance), taken, provenance["seconds"], provenance["started"], here=True
+            )
 
 
 def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
@@ -193,7 +182,7 @@ def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
     free = [0.0] * devices
     ends: dict[Key, float] = {}
     for job in sorted(jobs.values(), key=lambda job: (list(STAGES).index(job.key[0]), -job.longest)):
-        ready = max((ends.get(key, 0.0) for key in work.needs(plan, job.key)), default=0.0)
+        ready = max((ends.get(key, 0.0) for key in plan.needs(job.key)), default=0.0)
         end = ready
         left = job.seconds / job.devices
         while left > 1e-6 * job.seconds:
@@ -209,7 +198,7 @@ def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
 
 def table(plan: Plan, estimator: Estimator, chosen: list[str], devices: int) -> dict[str, Any]:
     """By artifact and stage, what is left and what all of it takes; what is shared counts once in the total."""
-    below = {artifact: work.all_below(plan, artifact) for artifact in chosen}
+    below = {artifact: plan.below(artifact) for artifact in chosen}
     jobs = {key: estimator.job(key) for keys in below.values() for key in keys}
     rows = [{"artifact": artifact, **_sums([jobs[key] for key in keys])} for artifact, keys in below.items()]
     return {
@@ -230,7 +219,9 @@ def _sums(jobs: Iterable[Job]) -> dict[str, Any]:
     jobs = list(jobs)
     left = [job for job in jobs if job.seconds]
     return {
-        "stages": {stage: sum(job.seconds for job in left if job.key[0] == stage) for stage in STAGES},
+        "stages": {
+            name: sum(job.seconds for job in left if job.key[0] == name) for name, stage in STAGES.items() if stage.cost
+        },
         "device_seconds_left": sum(job.seconds for job in left),
         "device_seconds": sum(job.whole for job in jobs),
         "megabytes": max((job.megabytes for job in left), default=0),
@@ -241,7 +232,9 @@ def _sums(jobs: Iterable[Job]) -> dict[str, Any]:
 
 
 def as_text(plan: Plan, found: dict[str, Any]) -> str:
-    rows: list[tuple[str, ...]] = [("device-hours", *PLURALS.values(), "left", "of all", "memory a job", "disk", "")]
+    rows: list[tuple[str, ...]] = [
+        ("device-hours", *(s.words[1] for s in STAGES.values() if s.cost), "left", "of all", "memory a job", "disk", "")
+    ]
     for row in [*found["artifacts"], {"artifact": "all of it", **found["total"]}]:
         hours = [*row["stages"].values(), row["device_seconds_left"], row["device_seconds"]]
         sizes = f"{row['megabytes'] / 1000:.1f} GB" if row["megabytes"] else "", f"{row['record_bytes_left'] / 1e6:.0f} MB"

@@ -10,7 +10,7 @@ from dpvision.code import code_digest
 from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.looking.status import progress_of
-from dpvision.plan.build import Plan
+from dpvision.plan import Plan
 from dpvision.plan.specs import Spec
 from dpvision.training.owner import named, owner_of
 
@@ -55,7 +55,7 @@ def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | Non
     begun: set[str] = set()
     for runs in (root / planned.results / "runs", *(() if scale else [root / "results/runs", *root.glob("results/*/runs")])):
         begun |= {str(folder.relative_to(root)) for folder in runs.glob("*-*")}
-    there = begun | {f"{planned.results}/runs/{name}" for name in planned.runs}
+    there = begun | {planned.folder(("train", name)) for name in planned.runs}
     matching = sorted(folder for folder in begun if part in folder) or sorted(folder for folder in there if part in folder)
     exact = [folder for folder in matching if part in (folder, Path(folder).name)]
     if len(exact or matching) != 1:

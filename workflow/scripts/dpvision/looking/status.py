@@ -11,10 +11,10 @@ from dpvision.code import code_digest
 from dpvision.files import read_json
 from dpvision.locks import in_use
 from dpvision.logs import clock, last_words
-from dpvision.looking import work
 from dpvision.looking.text import aligned, counted, some
-from dpvision.looking.work import PLURALS, STAGES, Key
-from dpvision.plan.build import DATA, Plan
+from dpvision.plan import Plan
+from dpvision.plan.plan import work_in
+from dpvision.plan.stages import STAGES, Key
 from dpvision.training.owner import named, owner_of
 
 STATES = ("done", "running", "failed", "missing")
@@ -45,15 +45,19 @@ class Status:
         self.found: dict[Key, Found] = {}
         self._now: dict[str, str] = {}
         for artifact in plan.artifacts:
-            for key in work.all_below(plan, artifact):
+            for key in plan.below(artifact):
                 if key not in self.found:
                     self.found[key] = self._look(key)
                 self.found[key].targets.append(artifact)
+        waited_for = {below for key, found in self.found.items() if found.state != "done" for below in plan.needs(key)}
+        for key in [key for key, found in self.found.items() if found.state != "done" and STAGES[key[0]].shared]:
+            if key not in waited_for:  # data that was deleted after its last use: nobody misses it
+                del self.found[key]
 
     def _look(self, key: Key) -> Found:
-        if work.is_done(self.plan, key, self.root):
-            return Found(*key, "done", other_code=self.other_code(work.folder(self.plan, key)))
-        logs = [log for log in work.logs(self.plan, key) if (self.root / log).exists()]
+        if self.plan.is_done(key, self.root):
+            return Found(*key, "done", other_code=self.other_code(self.plan.folder(key)))
+        logs = self.plan.logs(key, self.root)
         found = Found(*key, "missing", log=logs[-1] if logs else None)
         if key[0] == "train":
             found.progress = progress_of(self.root / self.plan.results / "checkpoints" / key[1])
@@ -68,7 +72,7 @@ class Status:
 
     def _who(self, key: Key, logs: list[str]) -> str:
         """Works on it; empty: nobody. A training has an owner, once it has begun; of other jobs their logs tell."""
-        if owner := owner_of(self.root / work.folder(self.plan, key) / ".owner"):
+        if owner := owner_of(self.root / self.plan.folder(key) / ".owner"):
             return named(owner)
         at_work = [log for log in logs if in_use(self.root / log)]
         words = f"as {some(at_work)} {'says' if len(at_work) == 1 else 'say'}"
@@ -82,13 +86,10 @@ class Status:
             if told := found.progress["told"]:
                 return f"left, told to by {told}; goes on from {step}"
             return f"was killed; goes on from {step} or a little later"  # than when it last showed how far it was
-        for below in work.needs(self.plan, key):
+        for below in self.plan.needs(key):
             if self.found[below].state != "done":
-                which = "its training" if below[0] == "train" else f"the search {below[1]}"
+                which = "its training" if below[0] == "train" else f"the {STAGES[below[0]].words[0]} {below[1]}"
                 return f"waits for {which} ({self.found[below].state})"
-        data = self.plan.data_of(work.run_of(self.plan, key))
-        if not (self.root / data / "dataset.json").exists():
-            return f"waits for the data set {data} ({self._data_state(data)})"
         if key[0] == "search" and self._begun(key):
             return f"{self._trials(key)}, and nobody works on it now"
         if found.log and _ended_well(self.root / found.log):
@@ -96,20 +97,10 @@ class Status:
         return "was killed or cut off" if found.log else "never started"
 
     def _trials(self, key: Key) -> str:
-        return f"{self._begun(key)} of {self.plan.studies[key[1]]['trials']} trials begun"
+        return f"{self._begun(key)} of {self.plan.work[key]['trials']} trials begun"
 
     def _begun(self, key: Key) -> int:
-        return len(list((self.root / work.folder(self.plan, key) / "trials").glob("*.lock")))
-
-    def _data_state(self, data: str) -> str:
-        name = Path(data).name
-        for log in (f"{DATA}/logs/prepare/{name}.log", f"{DATA}/logs/download/{name.rsplit('-', 1)[0]}.log"):
-            if (self.root / log).exists():
-                if in_use(self.root / log):
-                    return f"running, as {log} says"
-                if words := last_words(self.root / log):
-                    return f"failed: {words}; {log}"
-        return "not made yet"
+        return len(list((self.root / self.plan.folder(key) / "trials").glob("*.lock")))
 
     def other_code(self, folder: str) -> str | None:
         """Which code made a folder's results, where that is not the code that is here."""
@@ -133,8 +124,8 @@ class Status:
     def cells(self, artifact: str) -> dict[str, int]:
         """How many are in which state: done where all of it is, else failed, running or missing where some of it is."""
         counts: Counter[str] = Counter(dict.fromkeys([*STATES, "other_code"], 0))
-        for cell in work.cells_of(self.plan, artifact):
-            found = [self.found[key] for key in cell.work]
+        for cell in self.plan.artifacts[artifact]["cells"]:
+            found = [self.found[key] for key in work_in(cell)]
             states = {one.state for one in found}
             counts[next(state for state in ("failed", "running", "missing", "done") if state in states)] += 1
             counts["other_code"] += any(one.other_code for one in found)
@@ -147,9 +138,9 @@ class Status:
         return {stage: dict(count) for stage, count in counts.items()}
 
     def of_other_code(self) -> Iterator[tuple[str, str]]:
-        folders = [(work.folder(self.plan, key), found.other_code) for key, found in self.found.items()]
-        folders += [(folder, self.other_code(folder)) for folder in (f"{DATA}/prepared/{name}" for name in self.plan.data)]
-        return ((folder, reason) for folder, reason in folders if reason)
+        for key, found in self.found.items():
+            if found.other_code:
+                yield self.plan.folder(key), found.other_code
 
 
 def _ended_well(log: Path) -> bool:
@@ -175,6 +166,7 @@ def as_json(status: Status) -> dict[str, Any]:
             for name, spec in status.plan.artifacts.items()
         ],
         "left_out": status.plan.left_out,
+        "wanting": status.plan.wanting,
         "work": [asdict(found) for found in status.found.values()],
         "made_by_other_code": [{"folder": folder, "reason": reason} for folder, reason in status.of_other_code()],
     }
@@ -190,9 +182,10 @@ def as_text(status: Status) -> str:
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), ""]
     for stage, states in status.stages().items():
         said = ", ".join(f"{count} {state}" for state, count in states.items() if count)
-        lines.append(f"{counted(STAGES[stage], PLURALS[stage], sum(states.values()))}: {said}")
+        lines.append(f"{counted(*STAGES[stage].words, sum(states.values()))}: {said}")
     if plan.left_out:
         lines.append(f"left out at this scale: {', '.join(plan.left_out)}")
+    lines += [f"not made: {plan.missing_data(artifact)}" for artifact in plan.wanting]
     return "\n".join([*lines, *_running(status), *_failed(status), *_missing(status), *_other_code(status)])
 
 
@@ -239,7 +232,7 @@ def _missing(status: Status) -> list[str]:
     rows = []
     for (stage, reason), group in groups.items():
         targets = list(dict.fromkeys(target for found in group for target in found.targets))
-        rows.append(f"  {counted(STAGES[stage], PLURALS[stage], len(group))} for {some(targets)}: {reason}")
+        rows.append(f"  {counted(*STAGES[stage].words, len(group))} for {some(targets)}: {reason}")
         rows.append(f"      {some([found.name for found in group], 2)}")
     return ["", "missing:", *rows] if rows else []
 

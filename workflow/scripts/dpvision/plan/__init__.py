@@ -1,5 +1,7 @@
 """What is to be done: configuration, specs, targets. Plain Python, quick to import: no torch, numpy or pandas."""
 
-from dpvision.plan.build import CLAIMS, DATA, ROOT, Plan, load
+from dpvision.plan.load import load
+from dpvision.plan.plan import DATA, Plan
+from dpvision.source import ROOT
 
-__all__ = ["CLAIMS", "DATA", "ROOT", "Plan", "load"]
+__all__ = ["DATA", "ROOT", "Plan", "load"]

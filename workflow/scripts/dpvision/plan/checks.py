@@ -6,30 +6,32 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Network, Paper, PaperProtocol, Published, Scale
+from dpvision.config.artifacts import Artifact
+from dpvision.config.cells import Cells, PaperProtocol
+from dpvision.config.datasets import Dataset
+from dpvision.config.models_tmp import Network
+from dpvision.config.papers import Paper
+from dpvision.config.published import Published
+from dpvision.config.scales import Scale
+from dpvision.config.settings import Config
+from dpvision.plan.expand import Cell, expand, named, shown
 from dpvision.plan.reading import Document, complaint, plain_values, unknown
+from dpvision.plan.resources import OTHERS
+from dpvision.plan.stages import ANALYSES, STAGES
+from dpvision.reporting.coordinates import row_coordinates
 
 Documents = list[Document]
+NUMBER = {"metric", "statistic", "value"}  # of a published row, beside its coordinates
 # the sections of a paper whose keys are names
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 
 # what results/ holds besides the folders of scales
-FOLDERS = (
-    "activations",
-    "benchmarks",
-    "checkpoints",
-    "data",
-    "figures",
-    "hessians",
-    "logs",
-    "plan",
-    "runs",
-    "studies",
-    "tables",
-)
+FOLDERS = ["benchmarks", "checkpoints", "data", "figures", "logs", "plan", "tables", *(s.folder for s in STAGES.values())]
 
 
-def of_settings(settings: Config, scales: list[str], papers: list[str], documents: Documents) -> Iterator[str]:
+def of_settings(
+    settings: Config, scales: list[str], papers: list[str], rules: tuple[str, ...], documents: Documents
+) -> Iterator[str]:
     if settings.scale not in scales:
         yield unknown(documents, ("scale",), "scale", settings.scale, scales, settings.scale)
     elif settings.scale in FOLDERS:
@@ -39,12 +41,15 @@ def of_settings(settings: Config, scales: list[str], papers: list[str], document
     for i, name in enumerate(settings.papers):
         if name not in papers:
             yield unknown(documents, ("papers", i), "paper", name, papers, name)
+        elif name in rules:
+            yield complaint(documents, ("papers", i), "this is the name of a rule of the workflow; rename the folder", name)
 
 
-def of_scale(scale: Scale, papers: list[str], documents: Documents) -> Iterator[str]:
-    for name in scale.papers:
-        if name not in papers:
-            yield unknown(documents, ("papers", name), "paper", name, papers)
+def of_scale(scale: Scale, documents: Documents) -> Iterator[str]:
+    jobs = [*OTHERS, *(name for name, stage in STAGES.items() if stage.cost)]
+    for name in scale.resources:
+        if name not in jobs:
+            yield unknown(documents, ("resources", name), "kind of job", name, jobs)
 
 
 def of_folders(folders: dict[str, str], datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
@@ -190,10 +195,12 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
     of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {held_out} held out"
     if cells.recipe in paper.recipes and (batch := paper.recipes[cells.recipe].batch) > count:
         yield complaint(documents, ("recipes", cells.recipe, "batch"), f"must be at most {count}: {of_data}", batch)
-    shown = {artifact.kind for artifact in paper.artifacts.values() if group in artifact.cells}
-    for part, kinds, at_most in (("hessian", {"hessian", "spectrum"}, count), ("activations", {"activations"}, dataset.test)):
-        if shown & kinds and (examples := getattr(paper, part).examples) > at_most:
-            yield complaint(documents, (part, "examples"), f"must be at most {at_most}, all that {cells.dataset} has", examples)
+    analysed = {stage for artifact in paper.artifacts.values() if _shows(artifact, group) for stage in artifact.stages()}
+    for stage in analysed.intersection(ANALYSES):
+        at_most = {"train": count, "test": dataset.test}[getattr(paper, stage).OF]
+        if (examples := getattr(paper, stage).examples) > at_most:
+            all_of = f"must be at most {at_most}, all that {cells.dataset} has"
+            yield complaint(documents, (stage, "examples"), all_of, examples)
     if cells.recipe in paper.recipes and (divisor := paper.recipes[cells.recipe].simulate):
         at, batch = ("recipes", cells.recipe, "simulate"), paper.recipes[cells.recipe].batch
         if batch % divisor:
@@ -213,31 +220,38 @@ def _of_protocol(where: tuple[str, str], cells: Cells, protocol: PaperProtocol, 
             yield complaint(documents, (*where, "protocol", key), one_each, values)
 
 
+def _shows(artifact: Artifact, group: str) -> bool:
+    return group in getattr(artifact, "cells", [])
+
+
 def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[str], documents: Documents) -> Iterator[str]:
     where = ("artifacts", name)
-    if artifact.kind == "schematic" and artifact.cells:
-        yield complaint(documents, (*where, "cells"), "a schematic shows none; leave this key out", artifact.cells)
-    if artifact.kind != "schematic" and not artifact.cells:
-        yield complaint(documents, (*where, "cells"), "this key is missing; it must be a list of at least 1 value")
-    if artifact.published is not None and artifact.published not in artifacts:
-        at = (*where, "published")
-        yield unknown(documents, at, "artifact", artifact.published, artifacts, artifact.published)
-    groups = [paper.cells[group] for group in artifact.cells if group in paper.cells]
-    for i, group in enumerate(artifact.cells):
+    if (published := getattr(artifact, "published", None)) is not None and published not in artifacts:
+        yield unknown(documents, (*where, "published"), "artifact", published, artifacts, published)
+    chosen = getattr(artifact, "cells", [])
+    groups = [paper.cells[group] for group in chosen if group in paper.cells]
+    for i, group in enumerate(chosen):
         if group not in paper.cells:
             yield unknown(documents, (*where, "cells", i), "group of cells", group, list(paper.cells), group)
     there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons))
-    for i, epsilon in enumerate(artifact.epsilons or []):
+    for i, epsilon in enumerate(getattr(artifact, "epsilons", None) or []):
         if groups and epsilon not in there:
-            shown = ", ".join("null" if e is None else f"{e:g}" for e in there)
-            yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {shown}", epsilon)
+            allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)
+            yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {allowed}", epsilon)
     models = {model: paper.models[model] for group in groups for model in group.models if model in paper.models}
-    if artifact.kind == "search" and models and not any(model.searched() for model in models.values()):
-        yield complaint(documents, (*where, "cells"), "none of these leaves anything to a search", artifact.cells)
-    others = [name for name, model in models.items() if model.family != "resnet9"]
-    if artifact.kind == "activations" and others:
-        only = f"activations are shown of models of the family resnet9, not of {', '.join(others)}"
-        yield complaint(documents, (*where, "cells"), only, artifact.cells)
+    for key, fault in artifact.faults(models):
+        yield complaint(documents, (*where, key), fault, getattr(artifact, key))
+
+
+def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:
+    """Yield a line for two cells of an artifact that have the same coordinates."""
+    for name in paper.artifacts:
+        first: dict[str, Cell] = {}
+        for cell in shown(paper, cells, name):
+            same = first.setdefault(named(cell.at), cell)
+            if same is not cell:
+                both = f"{same.group} and {cell.group} both have the cell {named(cell.at)}; show one of them"
+                yield complaint(documents, ("artifacts", name, "cells"), both, getattr(paper.artifacts[name], "cells", []))
 
 
 def of_published(rows: list[Published], artifacts: list[str], documents: Documents) -> Iterator[str]:
@@ -245,6 +259,31 @@ def of_published(rows: list[Published], artifacts: list[str], documents: Documen
     for i, row in enumerate(rows):
         if row.artifact not in artifacts:
             yield unknown(documents, (i, "artifact"), "artifact", row.artifact, artifacts, row.artifact)
-        key = (row.artifact, row.dataset, row.model, row.epsilon, row.metric)
+        key = (row.artifact, *row.coordinates().items(), row.metric)
         if first.setdefault(key, i) != i:
-            yield complaint(documents, (i,), f"the same as entry {first[key] + 1}: {', '.join(map(str, key))}; keep one")
+            values = [row.artifact, *row.coordinates().values(), row.metric]
+            yield complaint(documents, (i,), f"the same as entry {first[key] + 1}: {', '.join(map(str, values))}; keep one")
+
+
+def of_rows(rows: list[Published], paper: Paper, documents: Documents) -> Iterator[str]:
+    """Yield a line for a number that is of two cells of an artifact, or a cell that has two numbers.
+
+    Where an artifact lays a coordinate out as columns, a number is of the whole row.
+    """
+    cells = expand(paper)
+    for name, artifact in paper.artifacts.items():
+        there = shown(paper, cells, name)
+        telling = row_coordinates([cell.at for cell in there], getattr(artifact, "columns", None))
+        first: dict[tuple, int] = {}
+        for i, row in enumerate(rows):
+            if not hasattr(artifact, "published") or row.artifact != (artifact.published or name):
+                continue
+            found = [cell.at for cell in there if row.coordinates().items() <= cell.at.items()]
+            places = list(dict.fromkeys(named({key: at[key] for key in telling}) for at in found))
+            if len(places) > 1:
+                two = f"is of two cells of {name}: {places[0]}; and {places[1]}. Say more of its coordinates"
+                yield complaint(documents, (i,), two)
+            for place in places:
+                if first.setdefault((place, row.metric), i) != i:
+                    both = f"entry {first[place, row.metric] + 1} is of the same cell of {name}: {place}; keep one"
+                    yield complaint(documents, (i,), both)

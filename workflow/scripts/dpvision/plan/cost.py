@@ -151,12 +151,12 @@ def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
     return replace(trial, work=trials * trial.work, steps=trials * trial.steps, devices=1)
 
 
-def curvature(hessian: Spec, run: Spec, physical_batch: int) -> Cost:
+def hessian(analysis: Spec, run: Spec, physical_batch: int) -> Cost:
     """Power iteration and Hutchinson's estimate as long as they may take, and the spectrum with all its vectors."""
     network = Network(run)
-    products = 2 * hessian["iterations"] + hessian["lanczos_steps"]
-    work = products * hessian["examples"] * HESSIAN_PRODUCT * network.multiply_adds
-    memory = (hessian["lanczos_steps"] + 8) * network.parameters * NUMBER
+    products = 2 * analysis["iterations"] + analysis["lanczos_steps"]
+    work = products * analysis["examples"] * HESSIAN_PRODUCT * network.multiply_adds
+    memory = (analysis["lanczos_steps"] + 8) * network.parameters * NUMBER
     memory += network.examples + physical_batch * 2 * COPIES * network.outputs * NUMBER
     return Cost(work, products, memory)
 

@@ -4,38 +4,27 @@ import itertools
 from pathlib import Path
 
 from dpvision.errors import UserError
-from dpvision.plan.build import Plan
+from dpvision.plan.plan import Plan
 from dpvision.plan.reading import nearest
-from dpvision.plan.specs import searched_keys
+from dpvision.plan.stages import STAGES
 
 
 def overview(plan: Plan, targets: list[str], root: Path) -> str:
     chosen = artifacts_of(plan, targets)
-    runs = {run for name in chosen for run in plan.runs_of(name)}
-    made = {run for run in runs if _there(plan.record(run), root)}
+    done = {key: plan.is_done(key, root) for name in chosen for key in plan.below(name) if not STAGES[key[0]].shared}
     rows: list[tuple[str, ...]] = [("artifact", "what", "cells", "runs", "of them made", "itself")]
     for name in chosen:
         spec = plan.artifacts[name]
-        its = set(plan.runs_of(name))
+        runs = [done["train", run] for run in plan.runs_of(name)]
         state = "made" if _there(plan.targets(name), root) else "not made"
-        rows.append(
-            (name, spec["kind"], str(len(spec["cells"]) or ""), str(len(its) or ""), str(len(its & made) if its else ""), state)
-        )
-    studies = {study for run in runs for study in searched_keys(plan.runs[run]).values()}
-    studies |= {study for name in chosen for study in plan.artifacts[name].get("studies", {})}
-    analyses = [
-        analysis
-        for name in chosen
-        for key in ("analyses", "hessians")
-        for analysis in plan.artifacts[name].get(key, {}).values()
-    ]
-    hessians = {analysis for analysis in analyses if analysis in plan.hessians}
-    parts = [
-        _counted("training", "trainings", len(runs), len(made)),
-        _counted("search", "searches", len(studies), sum(_there([plan.best_of(s)], root) for s in studies)),
-        _counted("Hessian", "Hessians", len(hessians), sum(_there([plan.hessian_of(h)], root) for h in hessians)),
-    ]
-    lines = [f"scale {plan.scale}: {plan.title}", "", *_aligned(rows), "", ", ".join(part for part in parts if part)]
+        counts = (str(len(spec["cells"]) or ""), str(len(runs) or ""), str(sum(runs) if runs else ""))
+        rows.append((name, spec["kind"], *counts, state))
+    parts = []
+    for stage, entry in STAGES.items():
+        if of := [made for key, made in done.items() if key[0] == stage]:
+            parts.append(f"{len(of)} {entry.words[len(of) != 1]} ({sum(of)} made)")
+    lines = [f"scale {plan.scale}: {plan.title}", "", *_aligned(rows), "", ", ".join(parts)]
+    lines += [f"not made: {plan.missing_data(name)}" for name in plan.wanting] if "all" in targets else []
     files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
     if files:
         lines += ["", "made:", *(f"  {group}" for group in files)]
@@ -49,8 +38,8 @@ def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:
             names += list(plan.artifacts)
         elif target in plan.papers:
             names += plan.papers[target]
-        elif target in plan.artifacts:
-            names.append(target)
+        elif target in plan.artifacts or target in plan.wanting:
+            names += plan.chosen(target)
         else:
             known = ["all", *plan.papers, *plan.artifacts]
             raise UserError(f'there is no target "{target}".{nearest(target, known)} Allowed: {", ".join(known)}')
@@ -59,10 +48,6 @@ def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:
 
 def _there(files: list[str], root: Path) -> bool:
     return all((root / file).exists() for file in files)
-
-
-def _counted(one: str, many: str, count: int, made: int) -> str:
-    return f"{count} {one if count == 1 else many} ({made} made)" if count else ""
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:

@@ -4,7 +4,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dpvision.plan.config import Claim, Config, Dataset, Device, Name, Paper, Published, Scale
+from dpvision.config.base import Name
+from dpvision.config.claims import Claim
+from dpvision.config.datasets import Dataset
+from dpvision.config.papers import Paper
+from dpvision.config.published import Published
+from dpvision.config.scales import Scale
+from dpvision.config.settings import Config, Device
+from dpvision.plan.resources import OTHERS
+from dpvision.plan.stages import STAGES
 
 FILES: dict[str, Any] = {
     "claims": dict[Name, Claim],
@@ -18,14 +26,16 @@ FILES: dict[str, Any] = {
 
 
 def schemas() -> dict[str, dict]:
-    """File name in config/schema -> schema."""
+    """Return the schemas by their file's name in config/schema."""
     made = {f"{name}.json": _closed(TypeAdapter(kind).json_schema()) for name, kind in FILES.items()}
-    _lay_over_papers(made["scale.json"], made["paper.json"])
+    jobs = [*OTHERS, *(name for name, stage in STAGES.items() if stage.cost)]
+    made["scale.json"]["properties"]["resources"]["propertyNames"] = {"enum": jobs}
+    made["overlay.json"] = _overlay(made["paper.json"])
     return made
 
 
 def _closed(schema: Any) -> Any:
-    """With nothing allowed beside keys of a pattern: pydantic refuses others, but does not say so."""
+    """Return a schema with nothing allowed beside keys of a pattern: pydantic refuses others, but does not say so."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -34,19 +44,17 @@ def _closed(schema: Any) -> Any:
     return closed | {"additionalProperties": False} if "patternProperties" in schema else closed
 
 
-def _lay_over_papers(scale: dict, paper: dict) -> None:
-    """What a scale lays over a paper has the paper's keys, none of them required."""
+def _overlay(paper: dict) -> dict:
+    """Return the schema of what a scale lays over a paper: the paper's keys, none of them required."""
     part = _optional(paper)
     artifacts = part["properties"]["artifacts"]["patternProperties"]
     for name, artifact in artifacts.items():
         artifacts[name] = {"anyOf": [artifact, {"type": "null"}]}  # left out
-    scale["$defs"] |= part.pop("$defs") | {"PaperPart": part}
-    papers = scale["properties"]["papers"]
-    papers["patternProperties"] = {names: {"$ref": "#/$defs/PaperPart"} for names in papers["patternProperties"]}
+    return part | {"description": "What differs at a scale: the same keys and names, laid over the paper's."}
 
 
 def _optional(schema: Any) -> Any:
-    """Without a kind that says which of several things it is, a part may be of any."""
+    """Return a schema with nothing required; without a kind that says which of several things it is, a part may be of any."""
     if isinstance(schema, list):
         return [_optional(item) for item in schema]
     if not isinstance(schema, dict):

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
-    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Network, PaperProtocol, Recipe, Search
+    from dpvision.config.base import Strict
+    from dpvision.config.cells import Cells, PaperProtocol
+    from dpvision.config.datasets import Dataset
+    from dpvision.config.models_tmp import Network
+    from dpvision.config.papers import Search
+    from dpvision.config.recipes import Recipe
 
 Spec = dict[str, Any]
 
@@ -51,19 +56,19 @@ def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells
     return canonical(run if recipe.gpus > 1 else on_one_device(run))
 
 
-def as_the_authors(run: Spec, protocol: PaperProtocol, place: int) -> Spec:
-    """A run of the protocol `clean`, in the protocol `paper`; `place` is that of its ε among the cells'."""
+def with_authors_protocol(run: Spec, protocol: PaperProtocol, level: int) -> Spec:
+    """Return a run of the protocol `clean` in the protocol `paper`; `level` is the place of its ε among the cells'."""
     count, recipe = run["data"]["train"], run["recipe"]
     batches = math.ceil(count / recipe["batch"])
-    drawn = _pieces_drawn(count, batches, protocol.physical_batch)
+    drawn = _expected_physical_batches(count, batches, protocol.physical_batch)
     steps = int(recipe["epochs"] * int(count / protocol.physical_batch) / drawn)
-    how = {"name": "paper", "batches": batches, "sigma": protocol.sigmas[place], "steps": steps}
-    budget = {**run["budget"], "epsilon": protocol.targets[place]}
+    how = {"name": "paper", "batches": batches, "sigma": protocol.sigmas[level], "steps": steps}
+    budget = {**run["budget"], "epsilon": protocol.targets[level]}
     return canonical({**run, "data": {**run["data"], "validation": 0}, "budget": budget, "protocol": how})
 
 
-def _pieces_drawn(count: int, batches: int, physical_batch: int) -> float:
-    """Into how many physical batches a sample is cut, in expectation; its size is binomial."""
+def _expected_physical_batches(count: int, batches: int, physical_batch: int) -> float:
+    """Return into how many physical batches a sample is cut, in expectation; its size is binomial."""
     q = 1 / batches
 
     def probability(size: int) -> float:
@@ -95,12 +100,9 @@ def study_spec(run: Spec, search: Search) -> Spec:
     return canonical({"kind": "study", "run": varied, **kept})
 
 
-def hessian_spec(run_name: str, hessian: Hessian) -> Spec:
-    return {"kind": "hessian", "run": run_name, **hessian.model_dump()}
-
-
-def activations_spec(run_name: str, activations: Activations) -> Spec:
-    return {"kind": "activations", "run": run_name, **activations.model_dump()}
+def analysis_spec(stage: str, run_name: str, options: Strict) -> Spec:
+    """Return the spec of an analysis of a run's weights, by the name of its stage."""
+    return {"kind": stage, "run": run_name, **options.model_dump()}
 
 
 def data_name(spec: Spec) -> str:
@@ -117,7 +119,7 @@ def study_name(spec: Spec) -> str:
 
 
 def analysis_name(spec: Spec) -> str:
-    """Of a Hessian or of activations: the run's name and one more digest."""
+    """Return the run's name with one more digest."""
     return f"{spec['run']}-{digest(spec)}"
 
 
@@ -149,6 +151,11 @@ def as_planned(run: Spec) -> Spec:
     found = run.get("found_by", {})
     planned = with_values(run, {key: {"study": study} for key, study in found.items()})
     return {key: value for key, value in planned.items() if key != "found_by"}
+
+
+def network_module(run: Spec) -> str:
+    """Return the module that a run's network is built by, which is found by its family's name."""
+    return f"dpvision.models.{run['model']['family']}.network"
 
 
 def training_count(run: Spec) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from dpvision.files import read_json, write_csv, write_text
 from dpvision.plan.specs import Spec
+from dpvision.reporting.coordinates import cell_name
 from dpvision.reporting.forest import write_forest
 from dpvision.reporting.verdicts import CONTRADICTED, NOT_RUN, RULES, SUPPORTED, VERDICTS, Estimate, combined, estimate, verdict
 from dpvision.reporting.words import simulation
@@ -62,33 +63,38 @@ def _parameter_count(file: Path) -> int:
 
 # --- what a run's record says: a number, or none where there is no such record or no finite number in it ---
 
-Measure = Callable[[Records, Spec, Spec, int, str], float | None]  # of a comparison's side, with a seed
+Measure = Callable[[Records, Spec, int, str], float | None]  # of a comparison's side, with a seed
 
 
-def accuracy(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
-    """At the last step; of the averaged weights, where the recipe averages."""
-    metrics = records.json("metrics.json", comparison["sides"][side]["runs"][seed])
+def work_of(comparison: Spec, side: int) -> dict[str, str]:
+    """Return by seed the work that is read of a side."""
+    stage = comparison["reads"].split("/")[0]
+    return comparison["sides"][side]["work"].get(stage, {})
+
+
+def accuracy(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
+    """Return that of the last step; of the averaged weights, where the recipe averages."""
+    metrics = records.json("metrics.json", work_of(comparison, side)[seed])
     if metrics is None:
         return None
     return 100 * metrics.get("averaged", metrics["last_step"])["test"][comparison["metric"]]
 
 
-def curvature(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
-    run = comparison["sides"][side]["runs"][seed]
-    found = records.json("hessian.json", page["hessians"][run])
+def curvature(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
+    found = records.json("hessian.json", work_of(comparison, side)[seed])
     value = found and found[comparison["quantity"]]
     return value if value is not None and value > 0 else None  # a ratio of others says nothing
 
 
-def seconds(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
-    """Of all sessions of a training that was interrupted."""
-    made = records.json("provenance.json", comparison["sides"][side]["runs"][seed])
+def seconds(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
+    """Return those of all sessions of a training that was interrupted."""
+    made = records.json("provenance.json", work_of(comparison, side)[seed])
     return made and sum(session["seconds"] for session in made["sessions"])
 
 
-def reached(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
-    """When this side first had what both end with at least: another goal than a common one would favour one of them."""
-    found = [records.rows("history.csv", of["runs"][seed]) for of in comparison["sides"]]
+def reached(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
+    """Return when this side first had what both end with at least: another goal than a common one would favour one of them."""
+    found = [records.rows("history.csv", work_of(comparison, i)[seed]) for i in range(len(comparison["sides"]))]
     both = [rows for rows in found if rows is not None]
     if len(both) < len(found):
         return None
@@ -98,9 +104,8 @@ def reached(records: Records, page: Spec, comparison: Spec, side: int, seed: str
     return float(there[f"simulated_{unit}" if f"simulated_{unit}" in there else unit])
 
 
-def moment(records: Records, page: Spec, comparison: Spec, side: int, seed: str) -> float | None:
-    run = comparison["sides"][side]["runs"][seed]
-    rows = records.rows("histograms.csv", page["activations"][run])
+def moment(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
+    rows = records.rows("histograms.csv", work_of(comparison, side)[seed])
     if rows is None:
         return None
     bars = [
@@ -182,13 +187,14 @@ class Outcome(NamedTuple):
         return "ε" if self.comparison.get("unit") == "epsilon" else KINDS[self.comparison["kind"]].unit
 
 
-def compared(comparison: Spec, page: Spec, records: Records, among: int = 1) -> Outcome:
+def compared(comparison: Spec, records: Records, among: int = 1) -> Outcome:
     """`among` so many comparisons of a claim."""
     if comparison["kind"] == "parameters":
         return _counted(comparison, records)
     kind, sides = KINDS[comparison["kind"]], comparison["sides"]
-    seeds = [seed for seed in sides[0]["runs"] if all(seed in side["runs"] for side in sides)]
-    measured = {seed: [kind.measure(records, page, comparison, i, seed) for i in range(len(sides))] for seed in seeds}
+    there = [work_of(comparison, i) for i in range(len(sides))]
+    seeds = [seed for seed in there[0] if all(seed in work for work in there)]
+    measured = {seed: [kind.measure(records, comparison, i, seed) for i in range(len(sides))] for seed in seeds}
     whole = {seed: [value for value in values if value is not None] for seed, values in measured.items() if None not in values}
     if comparison["kind"] == "best_of":
         values, of_medians = _best_of(comparison, whole), None
@@ -225,7 +231,7 @@ def _published(comparison: Spec) -> float | None:
 
 
 def _counted(comparison: Spec, records: Records) -> Outcome:
-    counts = {seed: records.parameters(run) for seed, run in comparison["sides"][0]["runs"].items()}
+    counts = {seed: records.parameters(run) for seed, run in work_of(comparison, 0).items()}
     values = {seed: float(count) for seed, count in counts.items() if count is not None}
     said = comparison["count"]
     if not values:
@@ -235,7 +241,7 @@ def _counted(comparison: Spec, records: Records) -> Outcome:
     return Outcome(comparison, values, Estimate(count, None, None), None, said, exact, exact)
 
 
-# --- results/claims.csv, results/claims.md, results/figures/claims.* ---
+# --- the page, its numbers, the figure ---
 
 
 class Judged(NamedTuple):
@@ -252,25 +258,25 @@ class Judged(NamedTuple):
 
 def judged(page: Spec, records: Records) -> list[Judged]:
     return [
-        Judged(claim, [compared(one, page, records, len(claim["comparisons"])) for one in claim["comparisons"]])
+        Judged(claim, [compared(one, records, len(claim["comparisons"])) for one in claim["comparisons"]])
         for claim in page["claims"]
     ]
 
 
 def write_claims(
-    page: Spec, labels: dict[str, str], inputs: dict[str, list[str]], csv_file: Path, figure: Path
+    page: Spec, labels: dict[str, Any], inputs: dict[str, list[str]], csv_file: Path, figure: Path
 ) -> list[Judged]:
-    """`inputs`: the files that there are; what is missing is not run. `figure`: its CSV."""
+    """Write a page of claims. `inputs`: the files that there are; what is missing is not run. `figure`: its CSV."""
     claims = judged(page, Records(inputs))
     write_csv(csv_file, [row for claim in claims for row in _rows(claim, page, labels)])
     write_text(csv_file.with_suffix(".md"), _page(claims, page, labels))
     drawn = [
-        (f"{described(outcome.comparison, labels, claim.claim['paper'])}", outcome)
+        (described(outcome.comparison, labels), outcome)
         for claim in claims
         for outcome in claim.outcomes
         if outcome.unit != "parameters"
     ]
-    write_forest(drawn, f"Claims{_scale(page)}", figure)
+    write_forest(drawn, f"{labels['title']}: {labels['paper']}{_scale(page)}", figure)
     return claims
 
 
@@ -279,26 +285,26 @@ def _scale(page: Spec) -> str:
     return "" if page["scale"] == "paper" else f"  (scale {page['scale']}{': ' + how if how else ''})"
 
 
-def _rows(judged: Judged, page: Spec, labels: dict[str, str]) -> list[dict[str, Any]]:
+def _rows(judged: Judged, page: Spec, labels: dict[str, Any]) -> list[dict[str, Any]]:
     """The claim's own, and one for each of its comparisons."""
     claim, alone = judged.claim, judged.outcomes[0] if len(judged.outcomes) == 1 else None
-    about = {"paper": claim["paper"], "claim": claim["name"], "section": claim["section"], "text": claim["text"]}
+    about = {"paper": page["paper"], "claim": claim["name"], "section": claim["section"], "text": claim["text"]}
     about |= {"scale": page["scale"], "simulated": bool(simulation(page))}
-    rows = [{"row": "claim", **about, "verdict": judged.verdict, **_numbers(alone, labels, claim["paper"])}]
+    rows = [{"row": "claim", **about, "verdict": judged.verdict, **_numbers(alone, labels)}]
     for outcome in judged.outcomes:
-        rows.append({"row": "comparison", **about, "verdict": outcome.verdict, **_numbers(outcome, labels, claim["paper"])})
+        rows.append({"row": "comparison", **about, "verdict": outcome.verdict, **_numbers(outcome, labels)})
     return rows
 
 
-def _numbers(outcome: Outcome | None, labels: dict[str, str], paper: str) -> dict[str, Any]:
+def _numbers(outcome: Outcome | None, labels: dict[str, Any]) -> dict[str, Any]:
     """Empty for a claim of several comparisons."""
     if outcome is None:
         return dict.fromkeys(NUMBERS)
     comparison, found = outcome.comparison, outcome.found
-    side, claimed = comparison["sides"][0], comparison.get("claimed", {})
+    at, claimed = comparison["sides"][0]["at"], comparison.get("claimed", {})
     values = [
-        described(comparison, labels, paper),
-        *(comparison["kind"], side["dataset"], side["epsilon"], len(outcome.values)),
+        described(comparison, labels),
+        *(comparison["kind"], at["dataset"], at.get("epsilon"), len(outcome.values)),
         *(found or (None, None, None)),
         *(outcome.unit, outcome.of_medians, outcome.published),
         *(claimed.get("above"), claimed.get("below"), " to ".join(map(str, claimed.get("about") or []))),
@@ -307,11 +313,11 @@ def _numbers(outcome: Outcome | None, labels: dict[str, str], paper: str) -> dic
     return dict(zip(NUMBERS, values, strict=True))
 
 
-def described(comparison: Spec, labels: dict[str, str], paper: str) -> str:
-    """What is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42."""
+def described(comparison: Spec, labels: dict[str, Any]) -> str:
+    """Say what is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42."""
     sides = comparison["sides"]
-    names = [labels[f"{paper}.{side['model']}"] for side in sides]
-    cells = [_cell(side) for side in sides]
+    names = [labels["models"][side["at"]["model"]] for side in sides]
+    cells = [cell_name(side["at"]) for side in sides]
     one_cell = len(set(cells)) == 1
     shown = names if one_cell else [f"{name} ({cell})" for name, cell in zip(names, cells, strict=True)]
     where = f": {cells[0]}" if one_cell else ""
@@ -337,12 +343,7 @@ def described(comparison: Spec, labels: dict[str, str], paper: str) -> str:
     return f"parameters, {shown[0]}{where}"
 
 
-def _cell(side: Spec) -> str:
-    level = "not private" if side["epsilon"] is None else f"ε = {side['epsilon']:g}"
-    return f"{side['dataset']}, {level}"
-
-
-def _page(claims: list[Judged], page: Spec, labels: dict[str, str]) -> str:
+def _page(claims: list[Judged], page: Spec, labels: dict[str, Any]) -> str:
     lines = ["# Claims", "", INTRODUCTION, ""]
     if page["scale"] != "paper":
         lines += [f"**Scale {page['scale']}, not the paper's: {labels['scale']}.**", ""]
@@ -351,13 +352,11 @@ def _page(claims: list[Judged], page: Spec, labels: dict[str, str]) -> str:
     lines += [
         tally([claim.verdict for claim in claims]) + ".",
         "",
-        "![Effects, intervals, and the effects in print](figures/claims.svg)",
+        f"![Effects, intervals, and the effects in print](figures/{page['artifact']}.svg)",
     ]
-    for paper in dict.fromkeys(claim.claim["paper"] for claim in claims):
-        of_paper = [claim for claim in claims if claim.claim["paper"] == paper]
-        lines += ["", f"## {labels[paper]}", "", *_summary(of_paper)]
-        for claim in of_paper:
-            lines += ["", *_details(claim, labels)]
+    lines += ["", f"## {labels['paper']}", "", *_summary(claims)]
+    for claim in claims:
+        lines += ["", *_details(claim, labels)]
     return "\n".join([*lines, "", "## How it is judged", "", RULES, ""])
 
 
@@ -372,7 +371,7 @@ def _summary(claims: list[Judged]) -> list[str]:
         if len(outcomes) == 1:
             (outcome,) = outcomes
             numbers = [_count(outcome), _effect(outcome), _number(outcome.published, outcome.unit)]
-            numbers.append(", ".join(dict.fromkeys(map(_cell, outcome.comparison["sides"]))))
+            numbers.append(", ".join(dict.fromkeys(cell_name(side["at"]) for side in outcome.comparison["sides"])))
         else:
             counts = sorted({len(outcome.values) for outcome in outcomes})
             numbers = [" to ".join(map(str, counts[:1] + counts[-1:] * (len(counts) > 1)))]
@@ -382,7 +381,7 @@ def _summary(claims: list[Judged]) -> list[str]:
     return _table(rows)
 
 
-def _details(judged: Judged, labels: dict[str, str]) -> list[str]:
+def _details(judged: Judged, labels: dict[str, Any]) -> list[str]:
     claim = judged.claim
     decided = f" Decided by {', '.join(claim['artifacts'])}." if claim["artifacts"] else ""
     lines = [
@@ -411,7 +410,7 @@ def _details(judged: Judged, labels: dict[str, str]) -> list[str]:
         numbers = [_number(number, outcome.unit) for number in (outcome.of_medians, outcome.published)]
         by_seed = [_number(outcome.values.get(seed), outcome.unit) for seed in seeds]
         verdict_ = f"{MARKS[outcome.verdict]} {outcome.verdict}"
-        what = described(outcome.comparison, labels, claim["paper"])
+        what = described(outcome.comparison, labels)
         rows.append([what, _claimed(outcome.comparison), verdict_, _count(outcome), _effect(outcome), *numbers, *by_seed])
     return [*lines, "", *_table(rows)]
 
@@ -424,7 +423,7 @@ def _table(rows: list[list[str]]) -> list[str]:
 def _count(outcome: Outcome) -> str:
     """Of how many, where some are missing."""
     there = len(outcome.values)
-    possible = len(outcome.comparison["sides"][0]["runs"]) // outcome.comparison.get("seeds", 1)
+    possible = len(work_of(outcome.comparison, 0)) // outcome.comparison.get("seeds", 1)
     return str(there) if there == possible else f"{there} of {possible}"
 
 

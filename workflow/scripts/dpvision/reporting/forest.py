@@ -3,10 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from dpvision.files import replacing, write_csv
-from dpvision.reporting.figures import STYLE
+from dpvision.files import write_csv
+from dpvision.reporting.figures import STYLE, save
 
 FAR = 5  # points from which effects have a panel of their own: beside them the others would be dots at zero
 AXES = {
@@ -42,11 +38,7 @@ def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
     with plt.style.context(STYLE):
         figure = draw(rows)
         figure.suptitle(title, fontsize=10)
-        for kind in ("svg", "pdf", "png"):
-            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-            with replacing(csv.with_suffix(f".{kind}")) as beside:
-                figure.savefig(beside, metadata=metadata)
-        plt.close(figure)
+        save(figure, csv)
 
 
 def _tidy(name: str, outcome: Any) -> dict[str, Any]:

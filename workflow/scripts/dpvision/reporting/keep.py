@@ -13,33 +13,28 @@ from pathlib import Path
 
 from dpvision.errors import UserError
 from dpvision.files import write_if_changed, write_text
-from dpvision.plan import Plan, specs
-from dpvision.plan.build import CLAIMS, FOLDERS, LABELS
+from dpvision.plan import Plan
+from dpvision.plan.plan import LABELS, folder_of
 from dpvision.plan.specs import Spec
+from dpvision.plan.stages import STAGES
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.so_far import write_so_far
 from dpvision.reporting.tables import write_table
 
 log = logging.getLogger(__name__)
 
-RECORDS = {
-    "runs": [file for file in specs.RECORD if not file.endswith(".safetensors")],
-    "hessians": ["hessian.json", "provenance.json"],
-    "activations": ["histograms.csv", "provenance.json"],
-    "studies": ["best.json", "trials.csv", "provenance.json"],
-}
 WRITERS = {"tables": write_table, "figures": write_figure}
 
 
 def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
-    """Returns the artifacts that could be made."""
-    for kind, files in RECORDS.items():
-        for name in getattr(plan, kind):
-            source = root / plan.results / kind / name
-            if all((source / file).exists() for file in files):
-                (folder / kind / name).mkdir(parents=True, exist_ok=True)
-                for file in files:
-                    shutil.copyfile(source / file, folder / kind / name / file)
+    """Take over the records that there are, make every artifact that they bear, and return these artifacts."""
+    for stage, name in plan.work:
+        files = [file for file in STAGES[stage].record if not file.endswith(".safetensors")]
+        source, kept = root / plan.folder((stage, name)), folder / STAGES[stage].folder / name
+        if not STAGES[stage].shared and all((source / file).exists() for file in files):
+            kept.mkdir(parents=True, exist_ok=True)
+            for file in files:
+                shutil.copyfile(source / file, kept / file)
     if not (folder / "runs").exists():
         raise UserError(f"there is no whole record of scale {plan.scale}, neither in {root / plan.results} nor in {folder}")
     (folder / "figures").mkdir(exist_ok=True)
@@ -51,38 +46,34 @@ def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
 
 
 def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
-    """The artifact's spec with those cells, seeds and searches alone whose records lie in the folder."""
-    if spec["kind"] == CLAIMS:
+    """Return the artifact's spec with those cells and seeds alone whose records lie in the folder."""
+    if "claims" in spec:  # what has no record is not run
         return spec
-    examined = {"hessian": "hessians", "spectrum": "hessians", "activations": "activations"}.get(spec["kind"])
+    cells = [cell | {"work": _there(cell["work"], folder)} for cell in spec["cells"]]
+    return {**spec, "cells": [cell for cell in cells if any(cell["work"].values())]}
 
-    def there(run: str) -> bool:
-        analysis = examined is None or (folder / examined / spec["analyses"][run]).exists()
-        return analysis and (folder / "runs" / run).exists()
 
-    cells = [cell | {"runs": {seed: run for seed, run in cell["runs"].items() if there(run)}} for cell in spec["cells"]]
-    cells = [cell for cell in cells if cell["runs"]]
-    runs = {run for cell in cells for run in cell["runs"].values()}
-    kept: Spec = {**spec, "cells": cells}
-    if "analyses" in spec:
-        kept["analyses"] = {run: name for run, name in spec["analyses"].items() if run in runs}
-    if "studies" in spec:
-        kept["studies"] = {name: model for name, model in spec["studies"].items() if (folder / "studies" / name).exists()}
-    return kept
+def _there(work: dict[str, dict[str, str]], folder: Path) -> dict[str, dict[str, str]]:
+    """Return the work of the seeds of which all is there."""
+    there = [
+        {seed for seed, name in names.items() if (folder / STAGES[stage].folder / name).exists()}
+        for stage, names in work.items()
+    ]
+    seeds = set.intersection(*there)
+    return {stage: {seed: name for seed, name in names.items() if seed in seeds} for stage, names in work.items()}
 
 
 def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:
     here = dataclasses.replace(plan, results=str(folder), artifacts={name: spec})
-    if name == CLAIMS:  # what has no record is not run
-        write_so_far(here, Path())
-        write_if_changed(folder / "plan" / f"{name}.json", spec)
-        return True
-    if not spec["cells"] and not spec.get("studies"):
+    if "claims" in spec:
+        write_so_far(here, name, Path())
+    elif spec["cells"]:
+        csv = Path(here.targets(name)[0])
+        WRITERS[folder_of(spec)](spec, plan.labels[name], here.inputs_of(name), csv)
+        log.info("%s", csv)
+    else:
         return False
-    where = FOLDERS[spec["kind"]]
-    WRITERS[where](spec, plan.labels[name], here.inputs_of(name), folder / where / f"{name}.csv")
     write_if_changed(folder / "plan" / f"{name}.json", spec)
-    log.info("%s", folder / where / f"{name}.csv")
     return True
 
 
@@ -100,9 +91,9 @@ def _page(plan: Plan, made: list[str], folder: Path, root: Path) -> str:
         f"`python -m dpvision keep {os.path.relpath(folder, root)} --scale {plan.scale}`",
     ]
     for name in made:
-        where = FOLDERS.get(plan.artifacts[name]["kind"])
+        where = folder_of(plan.artifacts[name])
         lines += ["", f"## {name}", ""]
-        if name == CLAIMS:
+        if not where:
             lines.append(f"[Each sentence of the paper, with a verdict]({name}.md)\n\n![Effects](figures/{name}.png)")
         elif where == "tables":
             lines.append((folder / where / f"{name}.md").read_text(encoding="utf-8").strip())

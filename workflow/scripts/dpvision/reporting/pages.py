@@ -14,40 +14,27 @@ from dpvision.logs import clock
 from dpvision.looking import runs, show
 from dpvision.looking.runs import Run
 from dpvision.looking.text import counted
-from dpvision.plan.build import CLAIMS, DATA, Plan
+from dpvision.plan import Plan
+from dpvision.plan.stages import STAGES
 from dpvision.provenance import LOCK, departures
 from dpvision.reporting import html
 from dpvision.reporting.claims import tally
 from dpvision.source import ROOT
 
 SHOWN = {"last_step": "last step", "best_epoch": "best epoch, by validation", "averaged": "averaged weights"}
-BOXES = (("download",), ("prepare",), ("search",), ("train",), ("curvature", "activations"), ("tables", "figures", "claims"))
-ARROWS = (
-    ("download", "prepare"),
-    ("prepare", "search"),
-    ("search", "train"),
-    ("train", "curvature"),
-    ("train", "activations"),
-    ("train", "tables"),
-    ("train", "figures"),
-    ("train", "claims"),
-    ("curvature", "tables"),
-    ("curvature", "figures"),
-    ("activations", "figures"),
-    ("activations", "claims"),
-)
 
 
 def write_pages(plan: Plan, root: Path, folder: Path) -> None:
     """Into `folder`; `root` has the results."""
     banner = scale_banner(plan)
-    cards = [runs.read(root, f"{plan.results}/runs/{name}", plan) for name in plan.kept()["runs"]]
+    cards = [runs.read(root, plan.folder(key), plan) for key in plan.kept() if key[0] == "train"]
     warnings = {run.name: doubts(run, plan, root) for run in cards} | doubts_of_others(plan, root)
     pages = {"overview": overview(plan, root, warnings), "cost": cost(plan, root), "environment": environment(cards)}
-    if CLAIMS in plan.artifacts:
-        drawing = (root / plan.results / "figures/claims.svg").read_text(encoding="utf-8")
-        text = (root / plan.results / "claims.md").read_text(encoding="utf-8").removeprefix("# Claims\n")
-        pages["claims"] = "Claims", html.markdown(text, {"figures/claims.svg": drawing})
+    for name in plan.of_kind(""):
+        drawing = f"figures/{name}.svg"
+        text = (root / plan.results / f"{name}.md").read_text(encoding="utf-8").removeprefix("# Claims\n")
+        drawn = (root / plan.results / drawing).read_text(encoding="utf-8")
+        pages[name] = f"Claims: {plan.labels[name]['paper']}", html.markdown(text, {drawing: drawn})
     for name in plan.of_kind("tables"):
         text = (root / plan.results / f"tables/{name}.md").read_text(encoding="utf-8")
         pages[f"tables/{name}"] = plan.labels[name]["title"], html.markdown(text, {})
@@ -68,39 +55,41 @@ def doubts(run: Run, plan: Plan, root: Path) -> list[str]:
     """What one should know of a run before trusting it."""
     made: dict[str, Any] = run.provenance or {}
     said = departures(made, lock=file_digest(LOCK)[:12])
-    prepared = root / DATA / "prepared" / plan.runs[run.name]["data"]["prepared"] / "dataset.json"
+    prepared = root / plan.data_of(("train", run.name)) / "dataset.json"
     if "data" in made and made["data"] != content_digest(read_json(prepared)):
         said.append("made with other data than what is prepared now")
     return said + ([f"made by other code than is here ({run.other_code})"] if run.other_code else [])
 
 
 def doubts_of_others(plan: Plan, root: Path) -> dict[str, list[str]]:
-    """Likewise of searches and analyses, by folder."""
+    """Return the same of searches and analyses, by folder."""
     lock = file_digest(LOCK)[:12]
-    folders = [f"{kind}/{name}" for kind in ("studies", "hessians", "activations") for name in plan.kept()[kind]]
-    return {folder: departures(read_json(root / plan.results / folder / "provenance.json"), lock=lock) for folder in folders}
+    others = [key for key in plan.kept() if key[0] != "train" and not STAGES[key[0]].shared]
+    made = {
+        f"{STAGES[stage].folder}/{name}": read_json(root / plan.folder((stage, name)) / "provenance.json")
+        for stage, name in others
+    }
+    return {folder: departures(provenance, lock=lock) for folder, provenance in made.items()}
 
 
 # --- a page each ---
 
 
 def overview(plan: Plan, root: Path, warnings: dict[str, list[str]]) -> tuple[str, str]:
-    titles = {name: plan.labels[name].get("title", "What the papers say, and whether it holds") for name in plan.artifacts}
-    rows = [(name, title, _rests_on(plan, name)) for name, title in titles.items()]
+    rows = [(name, plan.labels[name]["title"], _rests_on(plan, name)) for name in plan.artifacts]
     parts = []
-    if CLAIMS in plan.artifacts:
-        with open(root / plan.results / "claims.csv", encoding="utf-8", newline="") as file:
+    for name in plan.of_kind(""):
+        with open(root / plan.results / f"{name}.csv", encoding="utf-8", newline="") as file:
             verdicts = [row["verdict"] for row in csv.DictReader(file) if row["row"] == "claim"]
-        parts.append(f"<h2>Claims</h2><p>Of the papers' sentences: {tally(verdicts)}.</p>")
+        parts.append(f"<h2>Claims of {html.escape(plan.labels[name]['paper'])}</h2><p>{tally(verdicts)}.</p>")
     parts += ["<h2>Warnings</h2>", _warnings(warnings)]
     parts += ["<h2>What is shown</h2>", html.table(("artifact", "title", "rests on"), rows)]
     return "Overview", "\n".join([*parts, "<h2>What leads to what</h2>", _graph(plan)])
 
 
 def _rests_on(plan: Plan, artifact: str) -> str:
-    trained, studies = len(set(plan.runs_of(artifact))), len(plan.artifacts[artifact].get("studies", {}))
-    parts = [counted("training", "trainings", trained)] if trained else []
-    return ", ".join(parts + ([counted("search", "searches", studies)] if studies else [])) or "nothing: a drawing"
+    counts = Counter(stage for stage, _ in plan.below(artifact) if not STAGES[stage].shared)
+    return ", ".join(counted(*STAGES[stage].words, count) for stage, count in counts.items()) or "nothing: a drawing"
 
 
 def _warnings(warnings: dict[str, list[str]]) -> str:
@@ -116,19 +105,21 @@ def _warnings(warnings: dict[str, list[str]]) -> str:
 
 
 def _graph(plan: Plan) -> str:
+    """Draw which stage leads to which, and to what is shown."""
     kept = plan.kept()
-    counts = {
-        "download": counted("data set", "data sets", len({plan.data[name]["name"] for name in kept["data"]})),
-        "prepare": counted("preparation", "preparations", len(kept["data"])),
-        "search": counted("search", "searches", len(kept["studies"])),
-        "train": counted("training", "trainings", len(kept["runs"])),
-        "curvature": counted("Hessian", "Hessians", len(kept["hessians"])),
-        "activations": counted("network", "networks", len(kept["activations"])),
-        "tables": str(len(plan.of_kind("tables"))),
-        "figures": str(len(plan.of_kind("figures"))),
-        "claims": str(len(plan.artifacts.get(CLAIMS, {"claims": []})["claims"])),
-    }
-    return html.graph([[(name, counts[name]) for name in column] for column in BOXES], list(ARROWS))
+    counts = {stage: counted(*STAGES[stage].words, count) for stage, count in Counter(stage for stage, _ in kept).items()}
+    arrows = {(below[0], key[0]): None for key in kept for below in plan.needs(key)}
+    shown = {"tables": "tables", "figures": "figures", "": "claims"}
+    for folder, words in shown.items():
+        names = plan.of_kind(folder)
+        counts[words] = str(len(names))
+        arrows |= {(stage, words): None for name in names for stage, _ in plan.work_of(name)}
+    depths: dict[str, int] = {}
+    for stage in (name for name in STAGES if name in counts):
+        depths[stage] = max((depths[begin] + 1 for begin, end in arrows if end == stage), default=0)
+    last = max(depths.values(), default=0) + 1
+    columns = [[name for name, depth in depths.items() if depth == i] for i in range(last)] + [list(shown.values())]
+    return html.graph([[(name, counts[name]) for name in column] for column in columns], list(arrows))
 
 
 def card(run: Run, warnings: list[str]) -> str:
@@ -188,9 +179,9 @@ def cost(plan: Plan, root: Path) -> tuple[str, str]:
 
 
 def benchmarks(plan: Plan, root: Path) -> Iterator[tuple[str, str]]:
-    """A job's rule, and its measurement as JSON; of several, the last."""
-    names = {*plan.artifacts, *plan.sources, *(name for names in plan.kept().values() for name in names)}
-    for folder in (root / plan.results / "logs", root / DATA / "logs"):
+    """Yield a job's rule, and its measurement as JSON; of several, the last."""
+    names = {*plan.artifacts, *plan.sources, *(name for _, name in plan.kept())}
+    for folder in (root / plan.results / "logs", root / plan.shared / "logs"):
         for file in folder.rglob("*.jsonl"):
             if names & {file.stem, file.parent.name} and (lines := file.read_text(encoding="utf-8").splitlines()):
                 yield file.relative_to(folder).parts[0].removesuffix(".jsonl"), lines[-1]

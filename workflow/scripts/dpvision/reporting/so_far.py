@@ -1,21 +1,21 @@
-"""The page of claims from the records that there are, without running anything: what `python -m dpvision claims` does."""
+"""Pages of claims from the records that there are, without running anything: what `python -m dpvision claims` does."""
 
 import os
 from pathlib import Path
 
-from dpvision.plan.build import CLAIMS, Plan
+from dpvision.plan import Plan
 from dpvision.reporting.claims import Judged, tally, write_claims
 
 
-def write_so_far(plan: Plan, root: Path) -> list[Judged]:
-    """The same files from the records that there are now. Dated before any record while some are missing: so Snakemake
-    takes them for old, whenever those were made."""
-    inputs = plan.inputs_of(CLAIMS)
+def write_so_far(plan: Plan, name: str, root: Path) -> list[Judged]:
+    """Write a page of claims from the records that there are now. While some are missing it is dated before any record, so
+    that Snakemake takes it for old, whenever those were made."""
+    inputs = plan.inputs_of(name)
     there = {what: [str(root / file) for file in files if (root / file).exists()] for what, files in inputs.items()}
-    table, _, *_, figure = (root / file for file in plan.targets(CLAIMS))
-    claims = write_claims(plan.artifacts[CLAIMS], plan.labels[CLAIMS], there, table, figure)
+    table, _, *_, figure = (root / file for file in plan.targets(name))
+    claims = write_claims(plan.artifacts[name], plan.labels[name], there, table, figure)
     if sum(map(len, there.values())) < sum(map(len, inputs.values())):
-        for file in plan.targets(CLAIMS):
+        for file in plan.targets(name):
             os.utime(root / file, (1, 1))  # Snakemake takes 0 for no date
     return claims
 

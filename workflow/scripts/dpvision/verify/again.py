@@ -4,7 +4,6 @@ import csv
 from pathlib import Path
 
 from dpvision.errors import UserError
-from dpvision.plan.build import FOLDERS
 from dpvision.verify.artifacts import cells
 from dpvision.verify.place import opened
 
@@ -14,8 +13,8 @@ def comparison(folder: Path, artifact: str) -> str:
     with opened(folder) as place:
         if artifact not in place.plan.artifacts:
             raise UserError(f"the archive has no {artifact}; it has: {', '.join(place.plan.artifacts)}")
-        file = f"{FOLDERS[place.plan.artifacts[artifact]['kind']]}/{artifact}.csv"
-        archived, again = place.results / file, folder / "source" / place.name(place.results) / file
+        archived = Path(place.plan.targets(artifact)[0])
+        again = folder / "source" / place.name(archived)
         texts = [path.read_text(encoding="utf-8") for path in (archived, again)]
     count = sum(map(len, csv.reader(texts[0].splitlines()[1:])))
     if not (differences := cells(*texts)):

@@ -9,10 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dpvision.files import digest, read_json
-from dpvision.plan.build import FOLDERS
+from dpvision.plan.plan import folder_of
 from dpvision.plan.specs import Spec
-from dpvision.reporting import figures, tables
+from dpvision.reporting import tables
 from dpvision.reporting.claims import write_claims
+from dpvision.reporting.kinds import KINDS
 from dpvision.verify.finding import ABSENT, Finding, equal
 from dpvision.verify.place import Place
 
@@ -25,7 +26,7 @@ def artifact(place: Place, name: str) -> Iterator[Finding]:
         found = digest(read_json(file)) if file.exists() else ABSENT
         yield from equal(place.name(file), "digest of the spec in plan.json", digest(spec), found)
     with TemporaryDirectory(prefix="dpvision-verify-") as folder:
-        where = FOLDERS.get(spec["kind"], ".")  # the page of claims lies above them
+        where = folder_of(spec)
         csv = Path(folder) / where / f"{name}.csv"
         csv.parent.mkdir(exist_ok=True)
         AGAIN[where](spec, place.plan.labels.get(name), place.plan.inputs_of(name), csv)
@@ -39,19 +40,18 @@ def artifact(place: Place, name: str) -> Iterator[Finding]:
 DRAWINGS = ("svg", "pdf", "png")
 
 
-def _table(spec: Spec, labels: dict[str, str] | None, inputs: dict[str, list[str]], csv: Path) -> None:
-    tables.write_table(spec, labels or {"title": "", "paper": ""}, inputs, csv)
+def _table(spec: Spec, labels: dict[str, Any] | None, inputs: dict[str, list[str]], csv: Path) -> None:
+    tables.write_table(spec, labels or {"title": "", "paper": "", "models": {}}, inputs, csv)
     if labels is None:
         csv.with_suffix(".md").unlink()
         csv.with_suffix(".tex").unlink()
 
 
-def _figure(spec: Spec, labels: dict[str, str] | None, inputs: dict[str, list[str]], csv: Path) -> None:
-    read, _ = figures.KINDS[spec["kind"]]
-    read(spec, inputs).to_csv(csv, index=False)
+def _figure(spec: Spec, labels: dict[str, Any] | None, inputs: dict[str, list[str]], csv: Path) -> None:
+    KINDS[spec["kind"]].read(spec, inputs).to_csv(csv, index=False)
 
 
-def _claims(spec: Spec, labels: dict[str, str] | None, inputs: dict[str, list[str]], csv: Path) -> None:
+def _claims(spec: Spec, labels: dict[str, Any] | None, inputs: dict[str, list[str]], csv: Path) -> None:
     if labels is None:
         return
     there = {what: [file for file in files if Path(file).exists()] for what, files in inputs.items()}
@@ -61,7 +61,7 @@ def _claims(spec: Spec, labels: dict[str, str] | None, inputs: dict[str, list[st
         figure.with_suffix(f".{drawn}").unlink()
 
 
-AGAIN = {"tables": _table, "figures": _figure, ".": _claims}
+AGAIN = {"tables": _table, "figures": _figure, "": _claims}
 """How what lies in a folder is made anew, without what cannot be compared: drawings depend on fonts."""
 
 

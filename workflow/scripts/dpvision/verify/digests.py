@@ -1,9 +1,11 @@
 """Files are what they were when they were packed; data sets and source are what they say they are."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from dpvision import files
 from dpvision.archive.contents import MANIFEST
+from dpvision.plan.stages import Key
 from dpvision.source import NOTE
 from dpvision.verify.finding import ABSENT, Finding, equal
 from dpvision.verify.place import Place
@@ -37,9 +39,10 @@ def source(place: Place) -> Iterator[Finding]:
         yield from equal("archive.json", f"{key} by source/{NOTE}", said[key], place.about[key])
 
 
-def data_set(place: Place, name: str) -> Iterator[Finding]:
-    """Its description proves itself, is of the spec that names it, and of the raw files that were fetched."""
-    file = place.prepared / "prepared" / name / "dataset.json"
+def data_set(place: Place, key: Key) -> Iterator[Finding]:
+    """Check that a data set's description proves itself, is of its spec, and of the raw files that were fetched."""
+    name = key[1]
+    file = Path(place.plan.product(key))
     where = f"data/prepared/{name}/dataset.json"
     if not file.exists():
         yield Finding(where, "file missing", "the digests of the data", ABSENT)
@@ -48,8 +51,9 @@ def data_set(place: Place, name: str) -> Iterator[Finding]:
     described = {key: value for key, value in said.items() if key != "digest"}
     yield from equal(where, "digest of what it says", files.digest(described), said["digest"])
     yield from equal(where, "digest of its spec, by the folder's name", name.rsplit("-", 1)[1], said["spec"])
-    if spec := place.plan.data.get(name):
+    if place.archive:
+        spec = place.plan.work[key]
         yield from equal("plan.json", f"digest of the spec of {name}", files.digest(spec), said["spec"])
-        raw = place.prepared / "raw" / spec["name"] / "files.json"
+        raw = Path(place.plan.shared) / "raw" / spec["name"] / "files.json"
         found = {key: value["md5"] for key, value in files.read_json(raw)["files"].items()} if raw.exists() else ABSENT
         yield from equal(f"data/raw/{spec['name']}/files.json", "MD5s of the raw files", spec["files"], found)

@@ -10,12 +10,14 @@ from typing import Any
 
 from dpvision.errors import UserError
 from dpvision.files import read_json
-from dpvision.plan import specs
-from dpvision.plan.build import CLAIMS, LABELS, Plan
-from dpvision.plan.config import Stages
+from dpvision.plan import Plan, specs
+from dpvision.plan.plan import FORMAT, LABELS, work_in
+from dpvision.plan.stages import STAGES, Key
 from dpvision.verify.finding import Finding
 
-KINDS = ("papers", "artifacts", "labels", "sources", "runs", "studies", "hessians", "activations", "data")
+OTHER_FORMAT = (
+    "{} was written by another version of this pipeline (format {}, here {}): nothing in it was verified. {} verifies it"
+)
 
 
 @dataclass
@@ -25,8 +27,6 @@ class Place:
     root: Path
     results: Path
     plan: Plan
-    prepared: Path
-    """The folder of the data sets' descriptions."""
     about: dict[str, Any] | None = None
     """archive.json, of an archive."""
     damaged: list[Finding] = field(default_factory=list)
@@ -43,6 +43,10 @@ class Place:
 
     def name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
+
+    def called(self, folder: str) -> str:
+        """Return how a folder is called in messages, also one that lies outside."""
+        return self.name(Path(folder)) if Path(folder).is_relative_to(self.root) else folder
 
 
 @contextmanager
@@ -95,24 +99,44 @@ def _of_archive(folder: Path) -> Place:
                 f"{folder / name} is not there, and without it nothing else can be verified: the archive is not whole"
             )
     said, about = read_json(folder / "plan.json"), read_json(folder / "archive.json")
+    if about.get("format", 1) != FORMAT:
+        own = "The source that it carries (make setup in source/)"
+        raise UserError(OTHER_FORMAT.format(folder, about.get("format", 1), FORMAT, own))
+    work = {(stage, name): spec for stage, specs in said["work"].items() for name, spec in specs.items()}
     results = folder / said["results"]
-    plan = Plan(said["scale"], str(results), said["title"], Stages(), 1, {}, **{kind: said[kind] for kind in KINDS})
-    return Place(folder, results, plan, folder / "results/data", about)
+    whole = {key: said[key] for key in ("papers", "artifacts", "labels", "sources")}
+    plan = Plan(said["scale"], str(results), said["title"], shared=str(folder / "results/data"), work=work, **whole)
+    return Place(folder, results, plan, about)
 
 
 def _of_results(folder: Path) -> Place:
-    """What is asked for is what the artifacts there show, of claims what there is; studies' specs are not to be had, labels
+    """Take for the plan what the artifacts there show, of claims what there is. Studies' specs are not to be had, labels
     where `python -m dpvision keep` put them."""
     artifacts = {file.stem: read_json(file) for file in sorted((folder / "plan").glob("*.json"))}
+    for name, spec in artifacts.items():
+        if any("work" not in cell for cell in spec.get("cells", [{}])):
+            remedy = "`python -m dpvision keep` or `snakemake all` writes it anew, and then this command"
+            raise UserError(OTHER_FORMAT.format(folder / "plan" / f"{name}.json", 1, FORMAT, remedy))
     scale = next((spec["scale"] for spec in artifacts.values()), "paper")
     labels = read_json(folder / LABELS) if (folder / LABELS).exists() else {}
-    plan = Plan(scale, str(folder), "", Stages(), 1, {}, artifacts=artifacts, labels=labels)
-    shown = [name for name, spec in artifacts.items() if spec["kind"] != CLAIMS]
-    plan.runs = {run: _planned(folder, run) for artifact in shown for run in plan.runs_of(artifact)}
-    return Place(folder, folder, plan, (folder if scale == "paper" else folder.parent) / "data")
+    shared = (folder if scale == "paper" else folder.parent) / "data"
+    plan = Plan(scale, str(folder), shared=str(shared), artifacts=artifacts, labels=labels)
+    shown = [cell for spec in artifacts.values() if "claims" not in spec for cell in spec["cells"]]
+    waiting = [key for cell in shown for key in work_in(cell)]
+    for key in waiting:  # and what they rest on, which comes behind them
+        if key not in plan.work:
+            plan.work[key] = _planned(folder, key)
+            waiting += plan.needs(key) if plan.work[key] else []
+    return Place(folder, folder, plan)
 
 
-def _planned(folder: Path, run: str) -> specs.Spec:
-    """By its record; where there is none, of nothing: that it is missing is found by whoever looks at the run."""
-    file = folder / "runs" / run / "spec.json"
-    return specs.as_planned(read_json(file)) if file.exists() else {"model": {}, "recipe": {}}
+def _planned(folder: Path, key: Key) -> specs.Spec:
+    """Return a training's spec by its record, and of an analysis, whose spec is not kept, what its name says.
+
+    Else nothing: that a record is missing is found by whoever looks at it.
+    """
+    stage, name = key
+    if STAGES[stage].analysis:
+        return {"kind": stage, "run": name.rsplit("-", 1)[0]}
+    file = folder / "runs" / name / "spec.json"
+    return specs.as_planned(read_json(file)) if stage == "train" and file.exists() else {}

@@ -8,7 +8,8 @@ from typing import Any
 from dpvision.data.prepared import content_digest
 from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
-from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.plan.stages import Key
+from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import noise_multiplier, spent
 from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
@@ -18,8 +19,8 @@ LOSS = 1e-5  # relative: a graphics card may sum the same numbers in another ord
 WEIGHTS = {"weights_sha256": "weights.safetensors", "averaged_sha256": "averaged.safetensors"}
 
 
-def record(place: Place, run: str) -> Iterator[Finding]:
-    folder = place.results / "runs" / run
+def record(place: Place, key: Key) -> Iterator[Finding]:
+    run, folder = key[1], Path(place.plan.folder(key))
     missing = [
         name for name in specs.RECORD if not (folder / name).exists() and (place.weights or name not in WEIGHTS.values())
     ]
@@ -32,12 +33,13 @@ def record(place: Place, run: str) -> Iterator[Finding]:
     yield from equal(f"{where}/spec.json", "name by the spec's digest", run, specs.run_name(specs.as_planned(spec)))
     yield from equal(f"{where}/provenance.json", "digest of the spec", digest(spec), provenance["spec"])
     if place.archive:
-        yield from equal(f"{where}/spec.json", "digest of the spec in plan.json", *map(digest, _planned(place, run, spec)))
+        planned = digest(place.plan.work[key])
+        yield from equal(f"{where}/spec.json", "digest of the spec in plan.json", planned, digest(specs.as_planned(spec)))
     for key, name in WEIGHTS.items():
         if key in provenance and place.weights:
             sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
             yield from equal(f"{where}/{name}", "SHA-256 by provenance.json", provenance[key], sha)
-    yield from _data(place, spec, provenance, f"{where}/provenance.json")
+    yield from data_of(place, spec, provenance, f"{where}/provenance.json")
     found = {study: _best(place, study) for study in sorted(set(spec.get("found_by", {}).values()))}
     yield from _findings(spec, found, f"{where}/spec.json")
     with open(folder / "history.csv", encoding="utf-8", newline="") as file:
@@ -47,16 +49,13 @@ def record(place: Place, run: str) -> Iterator[Finding]:
     yield from _ledger(spec, found, history, read_json(folder / "ledger.json"), where)
 
 
-def _planned(place: Place, run: str, spec: specs.Spec) -> tuple[specs.Spec, specs.Spec]:
-    return place.plan.runs[run], specs.as_planned(spec)
-
-
 def _best(place: Place, study: str) -> dict[str, Any]:
-    return read_json(place.results / "studies" / study / "best.json")
+    return read_json(place.plan.product(("search", study)))
 
 
-def _data(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
-    description = place.prepared / "prepared" / spec["data"]["prepared"] / "dataset.json"
+def data_of(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
+    """Check that a result was made with the data that are described here."""
+    description = Path(place.plan.product(("data", spec["data"]["prepared"])))
     if not description.exists():
         return
     there = content_digest(read_json(description))
@@ -130,60 +129,3 @@ def _compared(where: str, expected: Any, found: Any, path: str = "") -> Iterator
 
 def _number(text: str) -> float | None:
     return float(text) if text else None
-
-
-def study(place: Place, name: str) -> Iterator[Finding]:
-    """Its best trial is the best of its trials."""
-    folder = place.results / "studies" / name
-    where = place.name(folder)
-    missing = [file for file in ("best.json", "trials.csv", "provenance.json") if not (folder / file).exists()]
-    for lost in missing:
-        yield Finding(f"{where}/{lost}", "file missing", "part of the study's record", ABSENT)
-    if missing:
-        return
-    best, provenance = read_json(folder / "best.json"), read_json(folder / "provenance.json")
-    yield from equal(
-        f"{where}/provenance.json", "digest of the spec, by the folder's name", name.rsplit("-", 1)[1], provenance["spec"]
-    )
-    yield from equal(f"{where}/best.json", "study", name, best["study"])
-    with open(folder / "trials.csv", encoding="utf-8", newline="") as file:
-        trials = [row for row in csv.DictReader(file) if row["state"] in ("complete", "pruned")]
-    yield from equal(f"{where}/best.json", "trials by trials.csv", len(trials), best["trials"])
-    complete = [row for row in trials if row["state"] == "complete"]
-    yield from equal(f"{where}/best.json", "pruned by trials.csv", len(trials) - len(complete), best["pruned"])
-    top = max(float(row["validation_top1"]) for row in complete)
-    yield from equal(f"{where}/best.json", "validation_top1 by trials.csv", top, best["validation_top1"])
-    winners = [{key: row[key] for key in best["values"]} for row in complete if float(row["validation_top1"]) == top]
-    chosen = {key: str(value) for key, value in best["values"].items()}
-    if chosen not in winners:
-        yield Finding(f"{where}/best.json", "values by trials.csv", " or ".join(map(str, winners)), chosen)
-    if spec := place.plan.studies.get(name):
-        yield from equal("plan.json", f"name of the study {name}", specs.study_name(spec), name)
-        yield from _price_of_trials(spec, best, f"{where}/best.json")
-
-
-def _price_of_trials(spec: specs.Spec, best: dict[str, Any], where: str) -> Iterator[Finding]:
-    run, says = spec["run"], best["privacy"]
-    q, steps, budget = specs.sampling_rate(run), specs.step_count(run), run["budget"]
-    yield from equal(where, "privacy.trials", best["trials"], says["trials"])
-    yield from equal(where, "privacy.sampling_rate by the spec", q, says["sampling_rate"])
-    yield from equal(where, "privacy.steps by the spec", steps, says["steps"])
-    sigma = calibrate(budget["epsilon"], budget["delta"], q, steps)
-    if abs(sigma - says["noise_multiplier"]) > TOLERANCE:
-        yield Finding(where, "privacy.noise_multiplier for the spec's budget", sigma, says["noise_multiplier"])
-
-
-def analysis(place: Place, folder: Path, product: str) -> Iterator[Finding]:
-    """A Hessian's or activations': there, and of the spec that its folder names."""
-    where = place.name(folder)
-    missing = [file for file in (product, "provenance.json") if not (folder / file).exists()]
-    for lost in missing:
-        yield Finding(f"{where}/{lost}", "file missing", "part of the analysis' record", ABSENT)
-    if missing:
-        return
-    provenance = read_json(folder / "provenance.json")
-    name = folder.name.rsplit("-", 1)[1]
-    yield from equal(f"{where}/provenance.json", "digest of the spec, by the folder's name", name, provenance["spec"])
-    if spec := {**place.plan.hessians, **place.plan.activations}.get(folder.name):
-        yield from equal("plan.json", f"name of the analysis {folder.name}", specs.analysis_name(spec), folder.name)
-        yield from _data(place, place.plan.runs[spec["run"]], provenance, f"{where}/provenance.json")

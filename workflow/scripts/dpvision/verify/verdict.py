@@ -1,6 +1,7 @@
 """All checks of a place, and what is said of them."""
 
 import csv
+import importlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -11,16 +12,15 @@ from typing import Any
 from dpvision.errors import UserError
 from dpvision.files import file_digest, read_json
 from dpvision.logs import Progress
-from dpvision.plan import specs
+from dpvision.plan.stages import STAGES, Key
 from dpvision.provenance import departures
-from dpvision.verify import digests, runs
+from dpvision.verify import digests
 from dpvision.verify.artifacts import artifact
 from dpvision.verify.finding import Finding
 from dpvision.verify.place import Place, opened
 
 FAULTS = (OSError, UserError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, csv.Error)
 """What a record that somebody has changed may raise where it is read."""
-ORDER = ("runs", "studies", "hessians", "activations")
 
 
 @dataclass
@@ -70,40 +70,22 @@ def _text(finding: Finding) -> dict[str, str]:
 
 
 def _checks(place: Place) -> Iterator[tuple[str, str, Callable[[], Iterator[Finding]]]]:
-    """Each with what it is of, by kind and name."""
-    plan, folder = place.plan, place.results
+    """Yield each check with what it is of, by kind and name."""
     if place.archive:
         yield "manifest", "the manifest", partial(digests.manifest, place)
         yield "source", "the source", partial(digests.source, place)
-    kept = kept_of(place)
-    if place.archive or place.prepared.is_dir():
-        for name in kept["data"]:
-            yield "data sets", f"data/prepared/{name}", partial(digests.data_set, place, name)
-    for name in kept["runs"]:
-        yield "runs", place.name(folder / "runs" / name), partial(runs.record, place, name)
-    for name in kept["studies"]:
-        yield "studies", place.name(folder / "studies" / name), partial(runs.study, place, name)
-    for kind, product in (("hessians", "hessian.json"), ("activations", "histograms.csv")):
-        for name in kept[kind]:
-            one = folder / kind / name
-            yield kind, place.name(one), partial(runs.analysis, place, one, product)
-    for name in plan.artifacts:
+    for key in _by_stage(place):
+        stage = STAGES[key[0]]
+        if not stage.shared or place.archive or Path(place.plan.shared).is_dir():
+            module, function = stage.verify.split(":")
+            check = getattr(importlib.import_module(module), function)
+            yield stage.words[1], place.called(place.plan.folder(key)), partial(check, place, key)
+    for name in place.plan.artifacts:
         yield "artifacts", name, partial(artifact, place, name)
 
 
-def kept_of(place: Place) -> dict[str, list[str]]:
-    """What artifacts rest on: in an archive all that plan.json names, elsewhere what can be told from the records."""
-    plan = place.plan
-    if place.archive:
-        return {kind: list(getattr(plan, kind)) for kind in (*ORDER, "data")}
-    studies = dict.fromkeys(study for run in plan.runs.values() for study in specs.searched_keys(run).values())
-    studies |= dict.fromkeys(study for spec in plan.artifacts.values() for study in spec.get("studies", {}))
-    kinds: dict[str, list[str]] = {"hessians": [], "activations": []}
-    for spec in plan.artifacts.values():
-        kinds["activations" if spec["kind"] == "activations" else "hessians"] += spec.get("analyses", {}).values()
-    data = dict.fromkeys(run["data"]["prepared"] for run in plan.runs.values() if "data" in run)
-    unique = {kind: list(dict.fromkeys(names)) for kind, names in kinds.items()}
-    return {"runs": list(plan.runs), "studies": list(studies), **unique, "data": list(data)}
+def _by_stage(place: Place) -> list[Key]:
+    return sorted(place.plan.work, key=lambda key: list(STAGES).index(key[0]))
 
 
 def _careful(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -127,14 +109,14 @@ def _remarks(place: Place) -> list[str]:
         locked = place.root / "source/envs/requirements.lock"
         lock = file_digest(locked)[:12] if locked.exists() else None
     made: Counter[str] = Counter()
-    for kind in ORDER:
-        for file in sorted((place.results / kind).glob("*/provenance.json")):
-            if file.parent.name in kept_of(place)[kind]:
-                try:
-                    texts = departures(read_json(file), commit, lock)
-                except FAULTS:
-                    continue  # said where the record itself is looked at
-                made.update(f"{kind}: {text}" for text in texts)
+    for key in _by_stage(place):
+        file = Path(place.plan.folder(key)) / "provenance.json"
+        if file.exists() and not STAGES[key[0]].shared:
+            try:
+                texts = departures(read_json(file), commit, lock)
+            except FAULTS:
+                continue  # said where the record itself is looked at
+            made.update(f"{STAGES[key[0]].words[1]}: {text}" for text in texts)
     return remarks + [f"{count} {text}" for text, count in made.items()]
 
 
@@ -148,6 +130,6 @@ def _not_checked(place: Place) -> list[str]:
     else:
         texts.append("tables as .md and .tex, and claims, whose labels are not kept here")
     texts += [] if place.weights else ["weights: there are none in this folder"]
-    if not place.prepared.is_dir():
-        texts.append(f"digests of the data: there is no {place.prepared}")
+    if not Path(place.plan.shared).is_dir():
+        texts.append(f"digests of the data: there is no {place.plan.shared}")
     return [*drawn, *texts, "the specs of studies and analyses, but for the digests in their names"]

@@ -1,4 +1,4 @@
-"""The Hessian of the training loss at a run's weights."""
+"""An analysis of a run's weights."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +10,16 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
-    from dpvision.curvature.job import examine
+    from dpvision.analysis import analyse
+
     from dpvision.training.machine import settle
 
     settle(snakemake.threads)
-    examine(
+    analyse(
+        snakemake.params.job,
         snakemake.params.spec,
         Path(snakemake.input.weights).parent,
         Path(snakemake.params.data),
-        Path(snakemake.output.hessian),
-        Path(snakemake.output.provenance),
+        Path(snakemake.output[0]).parent,
         snakemake.resources.physical_batch,
     )

@@ -5,14 +5,24 @@ the activations behind each; the drawing shows that and nothing else.
 """
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import matplotlib.pyplot as plt
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch
+from dpvision.config.artifacts import Figure
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+
+class Options(Figure):
+    """The drawing of a residual block; it shows no cells."""
+
+    kind: Literal["schematic"]
+    """What it is."""
+
+
+NOTE = "$V_R$: residual path, $V_F$: convolutional path, $V_A$: their sum, $V_A^S$: the sum after ScaleNorm"
 UNIT = [("convolution", "3×3 convolution"), ("normalisation", "group norm"), ("activation", "Mish")]
 NAMES = {"A": "Residual block", "B": "Residual block with ScaleNorm"}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -25,8 +35,10 @@ WIDE, HIGH, GAP, ARCH = 1.1, 0.76, 0.34, 0.95  # of a box, between two of them, 
 ARROW = {"arrowstyle": "-|>,head_width=0.18,head_length=0.35", "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
 
 
-def read_schematic(spec: Any, inputs: Any) -> pd.DataFrame:
-    """One row an element, panel by panel; nothing that was run decides any of it."""
+def read(spec: Any, inputs: Any) -> "pd.DataFrame":
+    """Return one row an element, panel by panel; nothing that was run decides any of it."""
+    import pandas as pd
+
     rows = []
     for panel in NAMES:
         rows += [(panel, "residual", "identity", "", "V_R")]
@@ -37,8 +49,10 @@ def read_schematic(spec: Any, inputs: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["panel", "path", "element", "text", "activations"])
 
 
-def draw_schematic(frame: pd.DataFrame, labels: dict[str, str]) -> Figure:
-    """Block under block, so that what is alike stands at the same place."""
+def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Drawing":
+    """Draw block under block, so that what is alike stands at the same place."""
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(len(NAMES), 1, figsize=(9.0, 3.7), sharex=True)
     for axis, (panel, block) in zip(axes, frame.groupby("panel", sort=True), strict=True):
         _draw_block(axis, block)
@@ -54,7 +68,9 @@ def _places(count: int) -> list[float]:
     return [0.75 + i * (WIDE + GAP) for i in range(count)]
 
 
-def _draw_block(axis: Axes, block: pd.DataFrame) -> None:
+def _draw_block(axis: "Axes", block: "pd.DataFrame") -> None:
+    from matplotlib.patches import Circle
+
     name = block.set_index("element")["activations"]
     along = block[block["path"] != "residual"].reset_index(drop=True)
     stops = []  # left and right edge of each element
@@ -83,7 +99,9 @@ def _draw_block(axis: Axes, block: pd.DataFrame) -> None:
     axis.text(end + 0.08, 0, f"${along['activations'].iloc[-1]}$", ha="left", va="center", fontsize=11)
 
 
-def _box(axis: Axes, left: float, element: str, text: str) -> None:
+def _box(axis: "Axes", left: float, element: str, text: str) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
     box = FancyBboxPatch((left, -HIGH / 2), WIDE, HIGH, boxstyle="round,pad=0,rounding_size=0.08", linewidth=1.2)
     box.set(**LOOKS[element])
     axis.add_patch(box)
@@ -92,9 +110,9 @@ def _box(axis: Axes, left: float, element: str, text: str) -> None:
     axis.text(left + WIDE / 2, 0, lines, ha="center", va="center", fontsize=8, fontweight=weight, linespacing=1.15)
 
 
-def _arrow(axis: Axes, begin: tuple[float, float], end: tuple[float, float]) -> None:
+def _arrow(axis: "Axes", begin: tuple[float, float], end: tuple[float, float]) -> None:
     axis.annotate("", end, begin, arrowprops=ARROW)
 
 
-def _call(axis: Axes, x: float, y: float, name: str) -> None:
+def _call(axis: "Axes", x: float, y: float, name: str) -> None:
     axis.text(x, y, f"${name}$", ha="center", va="bottom", fontsize=11)

@@ -1,21 +1,19 @@
 """How the activations around a residual addition are distributed, before and after ScaleNorm."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
-from dpvision.files import read_json, write_csv, write_json
+from dpvision.files import write_csv
 from dpvision.models.resnet9 import ResNet9
 from dpvision.plan.specs import Spec
-from dpvision.provenance import Origin
-from dpvision.training.examples import Examples
-from dpvision.training.machine import device
-from dpvision.training.record import read_network
+
+if TYPE_CHECKING:
+    from dpvision.analyses.run import Trained
 
 # What the paper's Figure 2 calls them: residual path, convolutional path, their sum, the sum after ScaleNorm.
 PLACES = ("V_R", "V_F", "V_A", "V_A^S")
@@ -60,14 +58,7 @@ def histograms(activations: dict[str, Tensor], bins: int) -> list[dict[str, Any]
     return rows
 
 
-def measure(spec: Spec, record: Path, data: Path, table: Path, made_by: Path) -> None:
-    """Histograms of a trained network's activations on the first test examples, as one CSV."""
-    origin = Origin("dpvision.reporting.activations")
-    run = read_json(record / "spec.json")
-    prepared = load(data, data_part(run))
-    test = Examples(prepared.test_images, prepared.test_labels, run["data"]["mean"], run["data"]["std"], device())
-    network = read_network(record, run).to(device())
-    images, _ = test.batch(slice(0, spec["examples"]))
-    rows = histograms(around_addition(network, images), spec["bins"])
-    write_csv(table, rows)
-    write_json(made_by, origin.provenance(spec, data=prepared.digest))
+def measure(spec: Spec, trained: "Trained", folder: Path) -> None:
+    """Write histograms of the network's activations on the first test examples, as one CSV."""
+    images, _ = trained.test_examples().batch(slice(0, spec["examples"]))
+    write_csv(folder / "histograms.csv", histograms(around_addition(trained.network, images), spec["bins"]))

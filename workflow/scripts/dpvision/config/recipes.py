@@ -1,0 +1,100 @@
+"""Recipes: how to train."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dpvision.config.base import Positive, Strict
+
+
+class NAdam(Strict):
+    """Adam with Nesterov's momentum, with PyTorch's defaults but for the learning rate."""
+
+    name: Literal["nadam"]
+    """The optimiser."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """At the beginning: the schedule may change it."""
+
+
+class SGD(Strict):
+    """Stochastic gradient descent, without weight decay."""
+
+    name: Literal["sgd"]
+    """The optimiser."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """At the beginning: the schedule may change it."""
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the last step that the next one begins with."""
+
+
+class Plateau(Strict):
+    """Multiply the learning rate by `factor` after more than `patience` epochs without a better validation loss."""
+
+    name: Literal["plateau"]
+    """The schedule."""
+    factor: Annotated[float, Field(gt=0, lt=1)]
+    """What the learning rate is multiplied by."""
+    patience: Annotated[int, Field(ge=0)]
+    """How many epochs without a better validation loss are waited for."""
+
+
+class Constant(Strict):
+    """The learning rate stays as it is."""
+
+    name: Literal["constant"]
+    """The schedule."""
+
+
+class Augmentation(Strict):
+    """Random views of each example: the mean of their gradients is the example's gradient, which is clipped."""
+
+    pad: Annotated[int, Field(ge=0)]
+    """Pixels put around an image; a view is a random crop of the image's size."""
+    border: Literal["mirror", "black"] = "mirror"
+    """What lies beside an image: its mirror image, the edge mirrored too (De et al.), or black (torchvision's crop)."""
+    rotate: Annotated[float, Field(ge=0, le=180)] = 0.0
+    """Degrees by which an image is turned at most, either way, before it is cropped; to the nearest pixel."""
+    flip: Annotated[float, Field(ge=0, le=1)]
+    """Probability that a view is turned left to right."""
+    erase: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Probability that a rectangle of a view, 2 to 33 % of it, takes the data's mean colour (torchvision's RandomErasing)."""
+    views: Positive
+    """K, how many of each example at each step; memory and time grow with it, the privacy spent does not."""
+    include_original: bool = False
+    """The first of the views is the image as it is."""
+
+
+class Averaging(Strict):
+    """Exponential moving average of the parameters, reported beside the last step's."""
+
+    decay: Annotated[float, Field(gt=0, lt=1)]
+    """Of the average; in the first steps (1 + t) / (10 + t) where that is smaller, t the steps made before."""
+
+
+class Recipe(Strict):
+    """How to train."""
+
+    optimizer: Annotated[NAdam | SGD, Field(discriminator="name")]
+    """What turns gradients into steps."""
+    schedule: Annotated[Plateau | Constant, Field(discriminator="name")]
+    """How the learning rate changes with the epochs."""
+    batch: Positive
+    """Expected batch: an example joins a step with probability batch / N, each by its own coin."""
+    epochs: Positive | None = None
+    """Passes over the data in expectation: floor(epochs * N / batch) steps."""
+    steps: Positive | None = None
+    """Instead of epochs: how many steps; the last epoch ends with the last of them."""
+    clip: Annotated[float, Field(gt=0)]
+    """Bound on the L2 norm of an example's gradient."""
+    augmentation: Augmentation | None = None
+    """Views of each example; null: the image as it is."""
+    averaging: Averaging | None = None
+    """A moving average of the parameters; null: none."""
+    simulate: Annotated[int, Field(gt=1)] | None = None
+    """k: samples and noise are those of the recipe divided by k, its steps are kept. Every step has the same noise for its
+    signal, at 1/k of the cost; the accuracy predicts that of the training that is simulated. Not private."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of the network's layers, in training and evaluation; parameters, norms, sums and noise are float32 in any case."""
+    gpus: Positive = 1
+    """Devices of one machine that share every step, a process for each; CPU processes where no graphics card is visible. The
+    result differs in rounding alone. Trials of a search train on one device each: its workers are what runs side by side."""

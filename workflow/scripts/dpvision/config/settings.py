@@ -1,0 +1,29 @@
+"""config/config.yaml and config/devices.yaml."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dpvision.config.base import Distinct, Name, Strict
+
+
+class Config(Strict):
+    """What to build."""
+
+    scale: Name = "paper"
+    """How much of each paper is run: the name of a file in config/scales."""
+    papers: Distinct[Name]
+    """The papers to build: names of files in config/papers."""
+    folders: dict[Name, str] = {}
+    """Your own copies of data sets, where no download is possible: data set -> folder, or file. Checked like a download."""
+
+
+class Device(Strict):
+    """A kind of device, for estimates of what work costs where nothing was measured on it."""
+
+    name: str
+    """A part of the name by which its driver calls it."""
+    peak: Annotated[float, Field(gt=0)]
+    """Multiply-adds a second in float32 without tensor cores, as its maker says: half of its FLOPs."""
+    share: Annotated[float, Field(gt=0, le=1)]
+    """How much of that a training is guessed to sustain."""

@@ -1,0 +1,214 @@
+"""From the configuration to the plan: files are read and checked, cells become specs, artifacts name the work they show."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpvision.code import code_digest
+from dpvision.config.base import Name
+from dpvision.config.claims import Claim
+from dpvision.config.datasets import Dataset
+from dpvision.config.papers import Paper
+from dpvision.config.published import Published
+from dpvision.config.scales import Scale
+from dpvision.config.settings import Config
+from dpvision.errors import UserError
+from dpvision.plan import checks, claims, specs
+from dpvision.plan.expand import Cell, expand, shown
+from dpvision.plan.plan import DATA, Plan
+from dpvision.plan.reading import Document, read_yaml, refuse, validated
+from dpvision.plan.specs import Spec
+from dpvision.plan.stages import ANALYSES
+from dpvision.source import ROOT
+
+RULES = ("all", "download", "prepare", "search_worker", "search", "train", *(f"analyse_{name}" for name in ANALYSES))
+RULES += ("table", "figure", "verdicts", "pages", "report", "archive")
+
+
+def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
+    """Return the plan of a configuration; `config` is what Snakemake made of config/config.yaml and the command line."""
+    return _Loader(config, root).plan
+
+
+@dataclass
+class Source:
+    """A paper as its files say it: as printed, and with what the scale lays over it."""
+
+    name: str
+    documents: list[Document]
+    printed: Paper
+    here: Paper
+    published: list[Published]
+    cells: list[Cell]
+    """Of the scale, with their runs."""
+
+
+class _Loader:
+    def __init__(self, config: dict[str, Any], root: Path) -> None:
+        self.root = root
+        scales = sorted(path.stem for path in (root / "config/scales").glob("*.yaml"))
+        papers = sorted(path.parent.name for path in (root / "config/papers").glob("*/paper.yaml"))
+        document = Document("config/config.yaml or the command line", config)
+        settings: Config = validated(Config, [document])
+        refuse(checks.of_settings(settings, scales, papers, RULES, [document]))
+        scale_document = read_yaml(root, f"config/scales/{settings.scale}.yaml")
+        self.scale: Scale = validated(Scale, [scale_document])
+        refuse(checks.of_scale(self.scale, [scale_document]))
+        dataset_document = read_yaml(root, "config/datasets.yaml")
+        self.datasets: dict[str, Dataset] = validated(dict[Name, Dataset], [dataset_document])
+        refuse(checks.of_datasets(self.datasets, [dataset_document]))
+        refuse(checks.of_folders(settings.folders, self.datasets, [document]))
+        results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
+        given = (self.scale.title, self.scale.resources, self.scale.workers)
+        self.plan = Plan(settings.scale, results, *given, settings.folders)
+        self.plan.sources = {name: specs.source_spec(dataset) for name, dataset in self.datasets.items()}
+        self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
+        for name in settings.papers:
+            self._add_paper(name)
+        if not self.plan.papers:
+            files = " or ".join(f"config/papers/{name}/{settings.scale}.yaml" for name in settings.papers)
+            raise UserError(
+                f"no paper has the scale {settings.scale}: there is no {files}; it says what differs from paper.yaml"
+            )
+
+    def _add_paper(self, name: str) -> None:
+        folder = f"config/papers/{name}"
+        documents = [read_yaml(self.root, f"{folder}/paper.yaml")]
+        if self.plan.scale != "paper":
+            if not (self.root / folder / f"{self.plan.scale}.yaml").exists():
+                self.plan.left_out.append(name)
+                return
+            documents.append(read_yaml(self.root, f"{folder}/{self.plan.scale}.yaml"))
+        here = self._paper(documents)
+        left = _left_out(documents)
+        known = [*here.artifacts, *left]
+        refuse(checks.of_paper(here, self.datasets, self.taken, known, documents))
+        printed = self._paper(documents[:1]) if documents[1:] else here
+        published = self._published(folder, known)
+        paper = Source(name, documents, printed, here, published, [])
+        paper.cells = [self._trained(paper, cell) for cell in expand(here)]
+        if rows := [read_yaml(self.root, f"{folder}/published.yaml")] if published else []:
+            refuse(checks.of_rows(published, printed, rows))
+        refuse(checks.of_places(here, paper.cells, documents))
+        self.plan.left_out += left
+        self.plan.papers[name] = []
+        for key in here.artifacts:
+            self._add_artifact(key, paper)
+        self.taken |= dict.fromkeys(here.artifacts, f"an artifact of {name}")
+
+    def _published(self, folder: str, artifacts: list[str]) -> list[Published]:
+        """Return the paper's own numbers; a paper without such a file has none."""
+        if not (self.root / folder / "published.yaml").exists():
+            return []
+        document = read_yaml(self.root, f"{folder}/published.yaml")
+        rows: list[Published] = validated(list[Published], [document])
+        refuse(checks.of_published(rows, artifacts, [document]))
+        return rows
+
+    def _paper(self, documents: list[Document]) -> Paper:
+        """Return it with the cells that its artifacts show: a scale leaves out others by showing less."""
+        try:
+            paper: Paper = validated(Paper, documents)
+            wanted = {group for artifact in paper.artifacts.values() for group in getattr(artifact, "cells", [])}
+            return paper.model_copy(update={"cells": {name: here for name, here in paper.cells.items() if name in wanted}})
+        except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
+            raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
+
+    def _trained(self, paper: Source, cell: Cell) -> Cell:
+        """Add a cell's runs, and what they need, to the plan; return it with their names."""
+        cells, model = paper.here.cells[cell.group], paper.here.models[cell.at["model"]]
+        dataset, recipe = self.datasets[cells.dataset], paper.here.recipes[cells.recipe]
+        data = specs.data_spec(cells.dataset, dataset)
+        self.plan.work["data", specs.data_name(data)] = data
+        study = None
+        if cell.at["search"]:
+            search = paper.here.searches[cell.at["search"]]
+            by = paper.here.recipes[search.recipe or cells.recipe]
+            spec = specs.study_spec(specs.run_spec(data, dataset, model, by, cells, search.epsilon), search)
+            study = specs.study_name(spec)
+            self.plan.work["search", study] = spec
+        run = specs.run_spec(data, dataset, model, recipe, cells, cell.at["epsilon"])
+        if cells.protocol:
+            run = specs.with_authors_protocol(run, cells.protocol, cell.level)
+        run = specs.with_values(run, {f"model.{key}": {"study": study} for key in model.searched()})
+        runs = {}
+        for seed in paper.here.seeds:
+            spec = specs.seeded(run, seed)
+            runs[str(seed)] = specs.run_name(spec)
+            self.plan.work["train", runs[str(seed)]] = spec
+        return replace(cell, runs=runs, study=study)
+
+    def _add_artifact(self, name: str, paper: Source) -> None:
+        artifact = paper.here.artifacts[name]
+        spec: Spec = {"kind": artifact.kind, "artifact": name, "scale": self.plan.scale}
+        spec["reads"] = {what: list(reads) for what, reads in artifact.READS.items()}
+        models = {key: model.label for key, model in paper.here.models.items()}
+        if artifact.kind == "claims":
+            spec |= {"paper": paper.name} | self._claims(paper)
+        else:
+            chosen = shown(paper.here, paper.cells, name)
+            if wanted := list(dict.fromkeys(cell.at["dataset"] for cell in chosen if self._to_be_brought(cell))):
+                self.plan.wanting[name] = wanted
+                return
+            cells = [self.cell(paper, cell, artifact.stages(), artifact.SEEDS) for cell in chosen]
+            spec["cells"] = [cell for i, cell in enumerate(cells) if cell not in cells[:i]]  # a search is of several
+            models = {cell["at"]["model"]: models[cell["at"]["model"]] for cell in cells}
+        if hasattr(artifact, "published"):
+            rows = [row for row in paper.published if row.artifact == (artifact.published or name)]
+            spec["published"] = [{"at": row.coordinates(), **row.model_dump(include=checks.NUMBER)} for row in rows]
+        spec |= artifact.model_dump(include={"statistic", "columns"}, exclude_none=True)
+        spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}")
+        self.plan.artifacts[name] = spec
+        self.plan.papers[paper.name].append(name)
+        self.plan.labels[name] = {
+            "paper": paper.here.title,
+            "title": artifact.title,
+            "scale": self.scale.title,
+            "models": models,
+        }
+
+    def cell(self, paper: Source, cell: Cell, stages: list[str], seeds: int | None = None) -> Spec:
+        """Return a cell with the work of some stages that it has; analyses are added to the plan."""
+        runs = dict(list(cell.runs.items())[:seeds])
+        work: dict[str, dict[str, str]] = {}
+        at = cell.at
+        for stage in stages:
+            if stage in ANALYSES:
+                work[stage] = {seed: self._analysis(stage, run, paper.here) for seed, run in runs.items()}
+            elif stage == "train":
+                work[stage] = runs
+            elif cell.study:  # of a search: its own seed and ε
+                trials = self.plan.work["search", cell.study]["run"]
+                work[stage] = {str(trials["seed"]): cell.study}
+                at = at | {"epsilon": trials["budget"]["epsilon"]}
+        divisor = paper.here.recipes[at["recipe"]].simulate
+        return {"at": at, "work": work} | ({"simulated": divisor} if divisor else {})
+
+    def _analysis(self, stage: str, run: str, paper: Paper) -> str:
+        spec = specs.analysis_spec(stage, run, getattr(paper, stage))
+        name = specs.analysis_name(spec)
+        self.plan.work[stage, name] = spec
+        return name
+
+    def _claims(self, paper: Source) -> Spec:
+        """Return what the paper's sentences rest on."""
+        document = read_yaml(self.root, f"config/papers/{paper.name}/claims.yaml")
+        stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
+        resolver = claims.Resolver(paper.printed, paper.here, paper.published, self._there(paper))
+        refuse(resolver.problems(stated, [document]))
+        return resolver.page(stated, lambda cell, stage: self.cell(paper, cell, [stage]))
+
+    def _there(self, paper: Source) -> list[Cell]:
+        return [cell for cell in paper.cells if not self._to_be_brought(cell)]
+
+    def _to_be_brought(self, cell: Cell) -> bool:
+        """Whether nobody can download its data, and no copy was named or prepared."""
+        name = cell.at["dataset"]
+        here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
+        return not (self.datasets[name].sources or here)
+
+
+def _left_out(documents: list[Document]) -> list[str]:
+    """Return the artifacts that the scale, the last document, leaves out by null."""
+    artifacts = (documents[-1].content or {}).get("artifacts") or {}
+    return [name for name, artifact in artifacts.items() if artifact is None]

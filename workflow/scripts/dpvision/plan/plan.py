@@ -1,0 +1,193 @@
+"""The plan: all work by stage and name, what it needs, and the artifacts that rest on it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpvision.config.scales import Resources
+from dpvision.errors import UserError
+from dpvision.plan.specs import Spec
+from dpvision.plan.stages import STAGES, Key
+from dpvision.reporting.kinds import KINDS
+
+DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
+FORMAT = 2  # of the artifacts' specs, in plan/ and in archives
+LABELS = "labels.json"  # of a folder of kept results, beside its plan/
+
+
+@dataclass
+class Plan:
+    """Everything the rules need to know. Names are folders; specs are what a job is given."""
+
+    scale: str
+    results: str
+    title: str = ""
+    resources: dict[str, Resources] = field(default_factory=dict)
+    workers: int = 1
+    folders: dict[str, str] = field(default_factory=dict)
+    shared: str = DATA
+    sources: dict[str, dict] = field(default_factory=dict)  # data set -> its entry, for the download
+    work: dict[Key, Spec] = field(default_factory=dict)
+    artifacts: dict[str, Spec] = field(default_factory=dict)
+    papers: dict[str, list[str]] = field(default_factory=dict)  # paper -> its artifacts
+    left_out: list[str] = field(default_factory=list)  # artifacts, or whole papers, that the scale does without
+    wanting: dict[str, list[str]] = field(default_factory=dict)  # artifact -> data sets that have to be brought
+    labels: dict[str, dict[str, Any]] = field(default_factory=dict)  # artifact -> title, models as shown
+
+    def of(self, stage: str) -> dict[str, Spec]:
+        """Return the specs of a stage's work by name."""
+        return {name: spec for (of, name), spec in self.work.items() if of == stage}
+
+    @property
+    def runs(self) -> dict[str, Spec]:
+        """Return the trainings by name."""
+        return self.of("train")
+
+    # --- where things lie ---
+
+    def folder(self, key: Key) -> str:
+        stage = STAGES[key[0]]
+        return f"{self.shared if stage.shared else self.results}/{stage.folder}/{key[1]}"
+
+    def record(self, key: Key) -> list[str]:
+        """Return the files of a piece of work."""
+        return [f"{self.folder(key)}/{file}" for file in STAGES[key[0]].record]
+
+    def product(self, key: Key) -> str:
+        """Return the file that stands for a piece of work."""
+        return self.record(key)[0]
+
+    def logs(self, key: Key, root: Path) -> list[str]:
+        """Return the logs that there are of a piece of work's jobs, the last job's last."""
+        stage, name = STAGES[key[0]], key[1]
+        folder = f"{self.shared if stage.shared else self.results}/logs"
+        patterns = [f"{folder}/{log.format(name=name, source=name.rsplit('-', 1)[0])}" for log in stage.logs]
+        return [file.relative_to(root).as_posix() for pattern in patterns for file in sorted(root.glob(pattern))]
+
+    def is_done(self, key: Key, root: Path) -> bool:
+        return all((root / file).exists() for file in self.record(key))
+
+    # --- what needs what ---
+
+    def needs(self, key: Key) -> list[Key]:
+        """Return the work that has to be done before."""
+        return STAGES[key[0]].needs(self.work[key])
+
+    def with_needs(self, keys: Iterable[Key]) -> list[Key]:
+        """Return the work and all below it, each once, after what it needs."""
+        found: dict[Key, None] = {}
+
+        def add(key: Key) -> None:
+            if key not in found:
+                for below in self.needs(key):
+                    add(below)
+                found[key] = None
+
+        for key in keys:
+            add(key)
+        return list(found)
+
+    def run_of(self, key: Key) -> Spec:
+        """Return the training that a piece of work is about: itself, a search's trials, the one whose weights are analysed."""
+        spec = self.work[key]
+        run = spec.get("run", spec)
+        return self.work["train", run] if isinstance(run, str) else run
+
+    def data_of(self, key: Key) -> str:
+        return self.folder(("data", self.run_of(key)["data"]["prepared"]))
+
+    def data_for(self, key: Key, products: list[str]) -> list[str]:
+        """Return the prepared data that work waits for; none where all its products are there.
+
+        Finished work does not hang on its data: data that was deleted can be made anew, for a further seed say,
+        and nothing else runs again. (Snakemake's ancient() would do, but with it 9.27 forgets products that are
+        missing whenever the data is being made anew.)
+        """
+        return [] if all(Path(product).exists() for product in products) else [f"{self.data_of(key)}/dataset.json"]
+
+    # --- artifacts ---
+
+    def targets(self, name: str) -> list[str]:
+        """Return the files of `all`, of a paper, or of an artifact."""
+        if name in self.artifacts:
+            return [f"{self.results}/{file.format(name)}" for file in options_of(self.artifacts[name]).FILES]
+        return [file for artifact in self.chosen(name) for file in self.targets(artifact)]
+
+    def chosen(self, target: str) -> list[str]:
+        """Return the artifacts of a target."""
+        if target in self.wanting:
+            raise UserError(self.missing_data(target))
+        return list(self.artifacts) if target == "all" else self.papers.get(target, [target])
+
+    def missing_data(self, artifact: str) -> str:
+        """Say what somebody has to bring before an artifact can be made."""
+        wanted = self.wanting[artifact]
+        entries = ", ".join(f"{dataset}: /your/copy" for dataset in wanted)
+        return (
+            f"{artifact} needs {' and '.join(wanted)}, which nobody may download: name a copy of yours in config/config.yaml, "
+            f"folders: {{{entries}}}"
+        )
+
+    def pattern(self, folder: str) -> str:
+        """Return the names of the artifacts in a folder as a regular expression, with those that want data, to be refused."""
+        return "|".join([*self.of_kind(folder), *self.wanting]) or "none"
+
+    def of_kind(self, folder: str) -> list[str]:
+        """Return the artifacts whose first file lies in tables/ or figures/, or above them."""
+        return [name for name, spec in self.artifacts.items() if folder_of(spec) == folder]
+
+    def work_of(self, artifact: str) -> list[Key]:
+        """Return the work that an artifact shows."""
+        return list(dict.fromkeys(key for cell in self.artifacts[artifact]["cells"] for key in work_in(cell)))
+
+    def below(self, artifact: str) -> list[Key]:
+        """Return everything that an artifact rests on."""
+        return self.with_needs(self.work_of(artifact))
+
+    def runs_of(self, artifact: str) -> list[str]:
+        """Return the trainings that an artifact rests on."""
+        return [name for stage, name in self.below(artifact) if stage == "train"]
+
+    def inputs_of(self, artifact: str) -> dict[str, list[str]]:
+        """Return the files that an artifact is made of, by what its maker calls them."""
+        self.chosen(artifact)
+        spec = self.artifacts[artifact]
+        return {name: list(dict.fromkeys(self._files_read(spec, reads))) for name, reads in spec["reads"].items()}
+
+    def _files_read(self, spec: Spec, reads: list[str]) -> Iterable[str]:
+        for stage, file in (read.split("/") for read in reads):
+            for cell in spec["cells"]:
+                yield from (f"{self.folder((stage, name))}/{file}" for name in cell["work"].get(stage, {}).values())
+
+    def everything(self, target: str) -> list[str]:
+        """Return the targets and what they rest on, so that a record that was deleted is made again with them."""
+        below = [file for name in self.chosen(target) for files in self.inputs_of(name).values() for file in files]
+        return self.targets(target) + list(dict.fromkeys(below))
+
+    def kept(self) -> list[Key]:
+        """Return the work that an archive keeps: all that artifacts rest on."""
+        return self.with_needs(dict.fromkeys(key for artifact in self.artifacts for key in self.work_of(artifact)))
+
+    def kept_files(self) -> list[str]:
+        """Return the files of an archive that are results: artifacts, what they are made of, the records around that."""
+        kept = self.kept()
+        records = [file for key in kept for file in self.record(key)]
+        records += [f"{self.shared}/raw/{self.work[key]['name']}/files.json" for key in kept if key[0] == "data"]
+        records += [f"{self.results}/plan/{artifact}.json" for artifact in self.artifacts]
+        return list(dict.fromkeys(self.everything("all") + records))
+
+
+def options_of(artifact: Spec) -> Any:
+    """Return the options of an artifact's kind, which say where its files lie."""
+    return KINDS[artifact["kind"]].Options
+
+
+def folder_of(artifact: Spec) -> str:
+    """Return tables, figures, or nothing for what lies above them."""
+    return options_of(artifact).FILES[0].rpartition("/")[0]
+
+
+def work_in(cell: Spec) -> list[Key]:
+    """Return the work of a cell."""
+    return [(stage, name) for stage, names in cell["work"].items() for name in names.values()]

@@ -1,0 +1,117 @@
+"""The stages: kinds of work, in the order in which they need each other. What goes over all work is a loop over this table.
+
+A new analysis of trained weights is an entry here, its options in config/analyses.py, and its job.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpvision.plan import cost, specs
+from dpvision.plan.cost import Cost
+from dpvision.plan.specs import Spec
+
+Key = tuple[str, str]
+"""A stage's name and the name of a piece of its work."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A kind of work; each piece of it is a spec, and a folder that is named by it."""
+
+    name: str
+    folder: str
+    """Below the results of a scale; below results/data, where scales share it."""
+    record: tuple[str, ...]
+    """The files of a piece of work, which is done when all are there. The first stands for it."""
+    words: tuple[str, str]
+    """What one piece of work is called, and several."""
+    needs: Callable[[Spec], list[Key]]
+    """The work that has to be done before."""
+    cost: Callable[[Spec, Spec, int, int], Cost] | None
+    """By its spec, the training that it is about, the physical batch, and the workers that share it; none: next to nothing."""
+    job: str
+    """Who does it, as module:function. That module is the first whose code the result rests on."""
+    verify: str
+    """Who checks its record, likewise."""
+    logs: tuple[str, ...]
+    """Of its jobs, below the logs: {name} is the work's, {source} that without its digest; the last is of the last job."""
+    optional: tuple[str, ...] = ()
+    """Files that not every record has, or that it can do without."""
+    shared: bool = False
+    """Whether scales share it."""
+    analysis: bool = False
+    """Whether it looks at the weights of a training: all analyses are one rule."""
+
+    def module(self) -> str:
+        return self.job.split(":")[0]
+
+
+def _analysis(name: str, folder: str, product: str, words: tuple[str, str], cost: Callable, job: str) -> Stage:
+    """Make the entry of an analysis of a training's weights."""
+    record = (product, "provenance.json")
+    verify, logs = "dpvision.verify.records:analysis", (f"{name}/{{name}}.log",)
+    return Stage(name, folder, record, words, lambda spec: [("train", spec["run"])], cost, job, verify, logs, analysis=True)
+
+
+def _data_of(run: Spec) -> list[Key]:
+    return [("data", run["data"]["prepared"])]
+
+
+STAGES = {
+    stage.name: stage
+    for stage in (
+        Stage(
+            "data",
+            "prepared",
+            ("dataset.json", "provenance.json"),
+            ("data set", "data sets"),
+            needs=lambda spec: [],
+            cost=None,
+            job="dpvision.data.prepare:prepare",
+            verify="dpvision.verify.digests:data_set",
+            logs=("download/{source}.log", "prepare/{name}.log"),
+            shared=True,
+        ),
+        Stage(
+            "search",
+            "studies",
+            ("best.json", "trials.csv", "provenance.json"),
+            ("search", "searches"),
+            needs=lambda spec: _data_of(spec["run"]),
+            cost=lambda spec, run, batch, workers: cost.search_worker(spec, batch, workers),
+            job="dpvision.search.study:work",
+            verify="dpvision.verify.records:study",
+            logs=("search_worker/{name}/*.log", "search/{name}.log"),
+            optional=("journal.log",),
+        ),
+        Stage(
+            "train",
+            "runs",
+            specs.RECORD,
+            ("training", "trainings"),
+            needs=lambda spec: _data_of(spec) + [("search", name) for name in sorted(set(specs.searched_keys(spec).values()))],
+            cost=lambda spec, run, batch, workers: cost.training(run, batch),
+            job="dpvision.training.run:train",
+            verify="dpvision.verify.runs:record",
+            logs=("train/{name}.log",),
+            optional=("averaged.safetensors",),
+        ),
+        _analysis(
+            "hessian",
+            "hessians",
+            "hessian.json",
+            ("Hessian", "Hessians"),
+            lambda spec, run, batch, workers: cost.hessian(spec, run, batch),
+            "dpvision.curvature.job:examine",
+        ),
+        _analysis(
+            "activations",
+            "activations",
+            "histograms.csv",
+            ("histogram of activations", "histograms of activations"),
+            lambda spec, run, batch, workers: cost.activations(spec, run),
+            "dpvision.analyses.activations:measure",
+        ),
+    )
+}
+ANALYSES = [name for name, stage in STAGES.items() if stage.analysis]

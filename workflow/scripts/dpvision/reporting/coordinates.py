@@ -1,0 +1,44 @@
+"""Which coordinates tell cells apart, and how cells are called."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+ALWAYS = ("dataset", "model", "epsilon")  # shown wherever they differ; of the others only what tells two cells apart
+HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ"}
+
+
+def telling(places: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the coordinates that tell the places of cells apart."""
+    names = list(dict.fromkeys(name for at in places for name in at))
+    shown = [name for name in names if name in ALWAYS and _values(places, [name]) > 1]
+    for name in names:
+        if name not in shown and _values(places, [*shown, name]) > _values(places, shown):
+            shown.append(name)
+    return [name for name in names if name in shown]
+
+
+def row_coordinates(places: Sequence[dict[str, Any]], column: str | None) -> list[str]:
+    """Return the coordinates that tell the rows of a table apart in which one coordinate may be laid out as columns."""
+    parts: dict[Any, list] = {}
+    for at in places:
+        parts.setdefault(at[column] if column else None, []).append(at)
+    found = {name for part in parts.values() for name in telling(part)}
+    return [name for name in dict.fromkeys(name for at in places for name in at) if name in found and name != column]
+
+
+def _values(places: Sequence[dict[str, Any]], names: list[str]) -> int:
+    return len({tuple(at.get(name) for name in names) for at in places})
+
+
+def cell_name(at: dict[str, Any], names: Iterable[str] = ("dataset", "epsilon")) -> str:
+    """Call a cell by some of its coordinates: cifar10, ε = 7.42."""
+    return ", ".join(_said(name, at[name]) for name in names if name in at)
+
+
+def _said(name: str, value: Any) -> str:
+    missing = value is None or value != value  # as pandas reads it
+    if name == "epsilon":
+        return "not private" if missing else f"ε = {value:g}"
+    if name in ("dataset", "model"):
+        return str(value)
+    return f"{HEADINGS.get(name, name)} {'none' if missing else format(value, 'g') if isinstance(value, float) else value}"

@@ -1,0 +1,79 @@
+"""Records of searches and analyses: they are of the specs that their folders name, and their numbers follow."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dpvision.files import read_json
+from dpvision.plan import specs
+from dpvision.plan.stages import STAGES, Key
+from dpvision.privacy.accounting import calibrate
+from dpvision.verify.finding import ABSENT, Finding, equal
+from dpvision.verify.place import Place
+from dpvision.verify.runs import TOLERANCE, data_of
+
+
+def _missing(place: Place, key: Key) -> list[Finding]:
+    """Find what is missing of a record."""
+    of = f"part of the record of a {STAGES[key[0]].words[0]}"
+    return [
+        Finding(place.name(Path(file)), "file missing", of, ABSENT)
+        for file in place.plan.record(key)
+        if not Path(file).exists()
+    ]
+
+
+def study(place: Place, key: Key) -> Iterator[Finding]:
+    """Check that a search's best trial is the best of its trials."""
+    if missing := _missing(place, key):
+        yield from missing
+        return
+    name, folder = key[1], Path(place.plan.folder(key))
+    where = place.name(folder)
+    best, provenance = read_json(folder / "best.json"), read_json(folder / "provenance.json")
+    yield from equal(
+        f"{where}/provenance.json", "digest of the spec, by the folder's name", name.rsplit("-", 1)[1], provenance["spec"]
+    )
+    yield from equal(f"{where}/best.json", "study", name, best["study"])
+    with open(folder / "trials.csv", encoding="utf-8", newline="") as file:
+        trials = [row for row in csv.DictReader(file) if row["state"] in ("complete", "pruned")]
+    yield from equal(f"{where}/best.json", "trials by trials.csv", len(trials), best["trials"])
+    complete = [row for row in trials if row["state"] == "complete"]
+    yield from equal(f"{where}/best.json", "pruned by trials.csv", len(trials) - len(complete), best["pruned"])
+    top = max(float(row["validation_top1"]) for row in complete)
+    yield from equal(f"{where}/best.json", "validation_top1 by trials.csv", top, best["validation_top1"])
+    winners = [{key: row[key] for key in best["values"]} for row in complete if float(row["validation_top1"]) == top]
+    chosen = {key: str(value) for key, value in best["values"].items()}
+    if chosen not in winners:
+        yield Finding(f"{where}/best.json", "values by trials.csv", " or ".join(map(str, winners)), chosen)
+    if spec := place.plan.work[key]:
+        yield from equal("plan.json", f"name of the study {name}", specs.study_name(spec), name)
+        yield from _price_of_trials(spec, best, f"{where}/best.json")
+
+
+def _price_of_trials(spec: specs.Spec, best: dict[str, Any], where: str) -> Iterator[Finding]:
+    run, says = spec["run"], best["privacy"]
+    q, steps, budget = specs.sampling_rate(run), specs.step_count(run), run["budget"]
+    yield from equal(where, "privacy.trials", best["trials"], says["trials"])
+    yield from equal(where, "privacy.sampling_rate by the spec", q, says["sampling_rate"])
+    yield from equal(where, "privacy.steps by the spec", steps, says["steps"])
+    sigma = calibrate(budget["epsilon"], budget["delta"], q, steps)
+    if abs(sigma - says["noise_multiplier"]) > TOLERANCE:
+        yield Finding(where, "privacy.noise_multiplier for the spec's budget", sigma, says["noise_multiplier"])
+
+
+def analysis(place: Place, key: Key) -> Iterator[Finding]:
+    """Check that an analysis is of the spec that its folder names."""
+    if missing := _missing(place, key):
+        yield from missing
+        return
+    folder = Path(place.plan.folder(key))
+    where = place.name(folder)
+    provenance = read_json(folder / "provenance.json")
+    name = folder.name.rsplit("-", 1)[1]
+    yield from equal(f"{where}/provenance.json", "digest of the spec, by the folder's name", name, provenance["spec"])
+    if place.archive:
+        spec = place.plan.work[key]
+        yield from equal("plan.json", f"name of the analysis {folder.name}", specs.analysis_name(spec), folder.name)
+        yield from data_of(place, place.plan.run_of(key), provenance, f"{where}/provenance.json")
