@@ -220,14 +220,14 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4"),
-        'models.wrn16.family: this key is missing; it must be "resnet9" or "resnet50" or "wrn" (The architecture)',
+        'models.wrn16.family: this key is missing; it must be "resnet50" or "resnet9" or "wrn" (The architecture)',
     ),
     Spoilt(
         "a model that says its family under a mistyped key",
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4, famly: wrn"),
-        'models.wrn16.family: this key is missing; it must be "resnet9" or "resnet50" or "wrn" (The architecture). '
+        'models.wrn16.family: this key is missing; it must be "resnet50" or "resnet9" or "wrn" (The architecture). '
         'Is "famly" meant to be it?',
     ),
     Spoilt(
@@ -419,14 +419,14 @@ SPOILT = [
         PAPER,
         "family: resnet9",
         "family: resnet18",
-        'models.resnet9.family = "resnet18": must be "resnet9" or "resnet50" or "wrn". Did you mean "resnet9"?',
+        'models.resnet9.family = "resnet18": must be "resnet50" or "resnet9" or "wrn". Did you mean "resnet9"?',
     ),
     Spoilt(
         "a mistyped family of models",
         PAPER,
         BEFORE,
         wrn("family: wrm, label: W, depth: 16, width: 4"),
-        'models.wrn16.family = "wrm": must be "resnet9" or "resnet50" or "wrn". Did you mean "wrn"?',
+        'models.wrn16.family = "wrm": must be "resnet50" or "resnet9" or "wrn". Did you mean "wrn"?',
     ),
     Spoilt(
         "a statistic that does not exist",

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.errors import UserError
+from dpvision.models.options import Network
 from dpvision.plan import checks, claims, cost, specs
 from dpvision.plan.config import (
     Artifact,
@@ -15,7 +16,6 @@ from dpvision.plan.config import (
     Config,
     Dataset,
     Name,
-    Network,
     Paper,
     Published,
     Resources,
@@ -207,7 +207,7 @@ class Plan:
             if cost_of is None:
                 return limits.runtime * attempt
             cost = cost_of(wildcards)
-            return min(limits.runtime, cost.minutes(limits.speed * (cost.devices if limits.gpu else 1)) * attempt)
+            return int(min(limits.runtime, cost.minutes(limits.speed * (cost.devices if limits.gpu else 1)) * attempt))
 
         def mem_mb(wildcards: Any, attempt: int) -> int:
             """Half as much again at every attempt: most retries are for other reasons than memory."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpvision.plan.config import Artifact, Cells, Config, Dataset, Network, Paper, PaperProtocol, Published, Scale
+from dpvision.models.options import Network
+from dpvision.plan.config import Artifact, Cells, Config, Dataset, Paper, PaperProtocol, Published, Scale
 from dpvision.plan.reading import Document, complaint, plain_values, unknown
 
 Documents = list[Document]

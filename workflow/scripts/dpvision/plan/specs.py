@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
-    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, Network, PaperProtocol, Recipe, Search
+    from dpvision.models.options import Network
+    from dpvision.plan.config import Activations, Cells, Dataset, Hessian, PaperProtocol, Recipe, Search
 
 Spec = dict[str, Any]
 
@@ -149,6 +150,11 @@ def as_planned(run: Spec) -> Spec:
     found = run.get("found_by", {})
     planned = with_values(run, {key: {"study": study} for key, study in found.items()})
     return {key: value for key, value in planned.items() if key != "found_by"}
+
+
+def modules_of(run: Spec) -> list[str]:
+    """Return the modules of a run's code that are found by a name in its spec: no import says that it rests on them."""
+    return [f"dpvision.models.{run['model']['family']}.network"]
 
 
 def training_count(run: Spec) -> int:

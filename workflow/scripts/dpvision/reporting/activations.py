@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
 from dpvision.files import read_json, write_csv, write_json
-from dpvision.models.resnet9 import ResNet9
+from dpvision.models.resnet9.network import ResNet9
 from dpvision.plan.specs import Spec
 from dpvision.provenance import Origin
 from dpvision.training.examples import Examples
