@@ -182,8 +182,8 @@ def _models(classes: int, size: int, channels: int, json: bool, count: bool) -> 
     from dpvision.models.count import write_counts
 
     if count:
-        scales, papers = (
-            sorted({file.stem for file in (plan.ROOT / "config" / kind).iterdir()}) for kind in ("scales", "papers")
+        papers, scales = (
+            sorted(path.stem for path in (plan.ROOT / "config" / kind).iterdir()) for kind in ("papers", "scales")
         )
         plans = (plan.load({"papers": [paper], "scale": scale}) for paper in papers for scale in scales)
         print("\n".join(map(str, write_counts(plans))) or "every family counts its own layers: there is nothing to write")
