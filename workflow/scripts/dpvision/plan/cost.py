@@ -36,8 +36,9 @@ def counts_of(run: Spec) -> Counts:
 
 def counts_key(run: Spec) -> str:
     """Return what a run's network is called in its family's table; what a search finds is left out of it."""
-    options = specs.as_planned(run)["model"].items()
-    model = {key: value for key, value in options if value is not None and not isinstance(value, dict)}
+    planned = specs.as_planned(run)
+    searched = specs.searched_keys(planned)
+    model = {key: value for key, value in planned["model"].items() if value is not None and f"model.{key}" not in searched}
     return digest({"model": model, "shape": run["data"]["shape"], "classes": run["data"]["classes"]})
 
 
