@@ -38,10 +38,10 @@ def project(tmp_path) -> Path:
     for part in ("Snakefile", "workflow", "config", "profiles", "envs"):
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, tmp_path / part)
     (tmp_path / "config/scales/quick.yaml").write_text(QUICK)
-    papers = tmp_path / "config/papers/scalenorm.yaml"
+    papers = tmp_path / "config/papers/scalenorm/paper.yaml"
     papers.write_text(papers.read_text().split("artifacts:")[0] + "artifacts: {}\n")
-    (tmp_path / "config/published/scalenorm.yaml").write_text("[]\n")
-    (tmp_path / "config/claims/scalenorm.yaml").unlink()
+    (tmp_path / "config/papers/scalenorm/published.yaml").write_text("[]\n")
+    (tmp_path / "config/papers/scalenorm/claims.yaml").unlink()
     return tmp_path
 
 

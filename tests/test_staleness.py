@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
-PAPER = "config/papers/scalenorm.yaml"
-CLAIMS = "config/claims/scalenorm.yaml"
+PAPER = "config/papers/scalenorm/paper.yaml"
+CLAIMS = "config/papers/scalenorm/claims.yaml"
 DEMO = "config/scales/demo.yaml"
 
 # Stands in for every script: whole outputs in no time; the provenance says which code the copy has.
@@ -131,7 +131,7 @@ STALE = {
         "activations: {bins: 40}\nhessian: # appendix A",
         {"activations": 6, "figure": 1, "verdicts": 1},
     ),
-    "a published number": ("config/published/scalenorm.yaml", "value: 65.6", "value: 65.7", {"table": 1, "verdicts": 1}),
+    "a published number": ("config/papers/scalenorm/published.yaml", "value: 65.6", "value: 65.7", {"table": 1, "verdicts": 1}),
     "another statistic": (PAPER, "statistic: best", "statistic: median", {"table": 1}),
     "a figure's code": (
         "workflow/scripts/dpvision/reporting/figures.py",

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 import dp_step
 from dp_step import FULL, METHODS, QUICK, REFERENCES, Case, rows_of, table
 from dpvision.models import build
-from dpvision.plan.config import ResNet9, WideResNet
+from dpvision.models.resnet9.options import Options as ResNet9
+from dpvision.models.wrn.options import Options as WideResNet
 from dpvision.privacy.clipping import OpacusHooks
 
 WRN = WideResNet(family="wrn", label="tiny WRN", depth=10, width=1)

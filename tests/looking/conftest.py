@@ -27,7 +27,7 @@ class Results:
         self.root = root
         shutil.copytree(plan.ROOT / "config", root / "config")
         shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
-        (root / "config/claims/scalenorm.yaml").unlink()
+        (root / "config/papers/scalenorm/claims.yaml").unlink()
         content = read_yaml(root, "config/config.yaml").content
         self.plan = plan.load(content | {"scale": "demo"} | settings, root)
 

@@ -26,6 +26,18 @@ def test_without_records_the_scales_speed_is_the_guess(results):
     assert "guessed" in estimator(results).words()[0]
 
 
+def test_a_network_that_nobody_counted_may_take_as_long_as_the_scale_allows(results, monkeypatch):
+    first, second = runs_of(results, "resnet9")[:2]
+    results.record(first, seconds=77.0)
+    monkeypatch.setattr(cost, "counts_of", lambda run: cost.UNCOUNTED)
+    job = estimator(results).job(("train", second))
+    assert job.seconds == job.longest == 60 * results.plan.resources.train.runtime
+    assert job.by.startswith("unknown")
+    found = table(results.plan, estimator(results), ["table4"], 1)
+    assert "unknown" in estimate.as_text(results.plan, found)
+    assert 0 < found["wall_seconds"] < float("inf")
+
+
 def test_a_run_is_expected_to_take_what_its_like_took(results):
     done, other = runs_of(results, "resnet9")[:2]
     results.record(done, seconds=77.0)

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from dpvision.models.catalogue import MODELS
 from dpvision.models.count import multiply_adds, parameter_count
-from dpvision.models.resnet50 import Bottleneck
-from dpvision.plan.config import ResNet50
+from dpvision.models.resnet50.network import Bottleneck
+from dpvision.models.resnet50.options import Options
 from dpvision.vision import torchvision
 
 MODEL = {"family": "resnet50", "scale_norm": False, "groups": 32, "activation": "mish", "width": 1.0}
@@ -43,7 +43,7 @@ def test_multiply_adds_are_those_of_torchvision(model):
 
 
 def test_what_the_configuration_says_by_default_is_as_in_the_authors_code(model):
-    assert ResNet50(family="resnet50", label="ResNet-50").model_dump(exclude={"label"}) == MODEL
+    assert Options(family="resnet50", label="ResNet-50").model_dump(exclude={"label"}) == MODEL
     assert [MODELS[name].slug() for name in ("resnet50", "scaleresnet50")] == ["resnet50", "scaleresnet50"]
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from dpvision.models.catalogue import MODELS, catalogue, listing
 from dpvision.models.count import multiply_adds, parameter_count
-from dpvision.models.resnet9 import ConvBlock, Residual
+from dpvision.models.resnet9.network import ConvBlock, Residual
 
 MODEL = {"family": "resnet9", "scale_norm": False, "norm": "group", "groups": 32, "order": "norm-activation", "width": 1.0}
 ORDERS = ["norm-activation", "activation-norm"]

@@ -13,8 +13,8 @@ from dpvision.models import build
 from dpvision.models.catalogue import MODELS, catalogue
 from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.layers import SamePadding, StandardizedConv2d
-from dpvision.models.wide_resnet import Block
-from dpvision.plan.config import WideResNet
+from dpvision.models.wrn.network import Block
+from dpvision.models.wrn.options import Options
 from dpvision.standardized import standardized
 
 MODEL = {"family": "wrn", "depth": 10, "width": 1, "groups": 16, "scale_norm": False, "standardize": True}
@@ -83,7 +83,7 @@ def test_the_catalogue_lists_the_published_ones():
 
 
 def test_what_the_configuration_says_by_default_is_jax_privacy_s(model):
-    said = WideResNet(family="wrn", label="WRN", depth=10, width=1).model_dump(exclude={"label"})
+    said = Options(family="wrn", label="WRN", depth=10, width=1).model_dump(exclude={"label"})
     assert said == MODEL
     assert [*model().state_dict()] == [*build(said, 10, 3).state_dict()]
 

@@ -122,7 +122,12 @@ def test_moving_code_between_files_shows(package):
     [
         ("training/step.py", "training.run", True),
         ("privacy/noise.py", "training.run", True),
-        ("models/resnet9.py", "training.run", True),
+        ("models/layers.py", "training.run", False),
+        ("models/resnet9/network.py", "training.run", False),
+        ("models/resnet9/network.py", "models.resnet9.network", True),
+        ("models/layers.py", "models.resnet9.network", True),
+        ("models/resnet9/options.py", "models.resnet9.network", False),
+        ("models/wrn/network.py", "models.resnet9.network", False),
         ("plan/specs.py", "training.run", True),
         ("plan/config.py", "training.run", False),
         ("plan/checks.py", "training.run", False),

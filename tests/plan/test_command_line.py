@@ -165,7 +165,7 @@ def test_a_page_that_lacks_records_is_older_than_any_record(dpvision, configurat
 
 
 def test_without_claims_there_is_no_page_and_it_is_said(project):
-    (project.root / "config/claims/scalenorm.yaml").unlink()
+    (project.root / "config/papers/scalenorm/claims.yaml").unlink()
     done = project.run("dpvision", "claims")
     assert (done.returncode, done.stderr) == (1, "there are no claims: config/claims has no file of scalenorm\n")
 
@@ -243,10 +243,10 @@ def test_from_another_folder_it_looks_at_the_project_and_says_so(project, tmp_pa
 
 
 def test_a_slip_in_the_configuration_is_one_line_and_no_traceback(project):
-    project.change("papers/scalenorm.yaml", "    clip: 1.5", "    clip: 0")
+    project.change("papers/scalenorm/paper.yaml", "    clip: 1.5", "    clip: 0")
     done = project.run("dpvision", "plan")
     assert done.returncode == 1
-    assert done.stderr == "config/papers/scalenorm.yaml: recipes.resnet9.clip = 0: must be a number above 0\n"
+    assert done.stderr == "config/papers/scalenorm/paper.yaml: recipes.resnet9.clip = 0: must be a number above 0\n"
 
 
 def test_a_setting_that_is_no_mapping_is_refused(project):

@@ -18,8 +18,8 @@ from dpvision.plan.reading import read_yaml
 
 CONFIG = "config.yaml"
 DATA = "datasets.yaml"
-PAPER = "papers/scalenorm.yaml"
-PUBLISHED = "published/scalenorm.yaml"
+PAPER = "papers/scalenorm/paper.yaml"
+PUBLISHED = "papers/scalenorm/published.yaml"
 AS_PUBLISHED = "scales/paper.yaml"
 DEMO = "scales/demo.yaml"
 SIMULATE = "scales/simulate.yaml"
@@ -220,14 +220,14 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4"),
-        'models.wrn16.family: this key is missing; it must be "resnet9" or "resnet50" or "wrn" (The architecture)',
+        'models.wrn16.family: this key is missing; it must be "resnet50" or "resnet9" or "wrn" (The architecture)',
     ),
     Spoilt(
         "a model that says its family under a mistyped key",
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4, famly: wrn"),
-        'models.wrn16.family: this key is missing; it must be "resnet9" or "resnet50" or "wrn" (The architecture). '
+        'models.wrn16.family: this key is missing; it must be "resnet50" or "resnet9" or "wrn" (The architecture). '
         'Is "famly" meant to be it?',
     ),
     Spoilt(
@@ -419,14 +419,14 @@ SPOILT = [
         PAPER,
         "family: resnet9",
         "family: resnet18",
-        'models.resnet9.family = "resnet18": must be "resnet9" or "resnet50" or "wrn". Did you mean "resnet9"?',
+        'models.resnet9.family = "resnet18": must be "resnet50" or "resnet9" or "wrn". Did you mean "resnet9"?',
     ),
     Spoilt(
         "a mistyped family of models",
         PAPER,
         BEFORE,
         wrn("family: wrm, label: W, depth: 16, width: 4"),
-        'models.wrn16.family = "wrm": must be "resnet9" or "resnet50" or "wrn". Did you mean "wrn"?',
+        'models.wrn16.family = "wrm": must be "resnet50" or "resnet9" or "wrn". Did you mean "wrn"?',
     ),
     Spoilt(
         "a statistic that does not exist",
@@ -833,10 +833,10 @@ def test_a_scale_leaves_out_an_artifact_by_null(configuration):
 def test_all_errors_of_a_file_are_listed_one_a_line(configuration):
     configuration.change(PAPER, "epochs: 50", "epoch: 50").change(PAPER, "[34, 50, 113]", "[34, -1]")
     assert configuration.change(PAPER, EPSILONS, "epsilons: [0, x]").complaints() == [
-        "config/papers/scalenorm.yaml: seeds[1] = -1: must be a whole number of at least 0 and below 4294967296",
-        f'config/papers/scalenorm.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? Allowed here: {RECIPE}',
-        "config/papers/scalenorm.yaml: cells.cifar10.epsilons[0] = 0: must be a number above 0 or null",
-        'config/papers/scalenorm.yaml: cells.cifar10.epsilons[1] = "x": must be a number above 0 or null',
+        "config/papers/scalenorm/paper.yaml: seeds[1] = -1: must be a whole number of at least 0 and below 4294967296",
+        f'config/papers/scalenorm/paper.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? Allowed here: {RECIPE}',
+        "config/papers/scalenorm/paper.yaml: cells.cifar10.epsilons[0] = 0: must be a number above 0 or null",
+        'config/papers/scalenorm/paper.yaml: cells.cifar10.epsilons[1] = "x": must be a number above 0 or null',
     ]
 
 
@@ -845,23 +845,23 @@ def test_all_values_that_are_wrong_beside_others_are_listed(configuration):
     configuration.change(PAPER, "trials: 5", "trials: 9")
     keys = [line.split(" = ")[0] for line in configuration.complaints()]
     assert keys == [
-        "config/papers/scalenorm.yaml: searches.groups.trials",
-        "config/papers/scalenorm.yaml: recipes.resnet9.batch",
-        "config/papers/scalenorm.yaml: cells.cifar10.delta",
+        "config/papers/scalenorm/paper.yaml: searches.groups.trials",
+        "config/papers/scalenorm/paper.yaml: recipes.resnet9.batch",
+        "config/papers/scalenorm/paper.yaml: cells.cifar10.delta",
     ]
 
 
 def test_a_mistyped_search_is_both_missing_and_unknown(configuration):
     assert configuration.change(PAPER, GROUPS, "groups: {sarch: groups}").complaints() == [
-        f"config/papers/scalenorm.yaml: models.resnet9.groups.search: this key is missing; it must be {A_NAME} "
+        f"config/papers/scalenorm/paper.yaml: models.resnet9.groups.search: this key is missing; it must be {A_NAME} "
         "(The name of one of the paper's searches)",
-        'config/papers/scalenorm.yaml: models.resnet9.groups.sarch = "groups": unknown key. Did you mean "search"? '
+        'config/papers/scalenorm/paper.yaml: models.resnet9.groups.sarch = "groups": unknown key. Did you mean "search"? '
         "Allowed here: search",
     ]
 
 
 def test_a_mistyped_key_that_a_family_needs_is_both_missing_and_unknown(configuration):
-    where = "config/papers/scalenorm.yaml: models.wrn16"
+    where = "config/papers/scalenorm/paper.yaml: models.wrn16"
     assert configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, dept: 16, width: 4")).complaints() == [
         f"{where}.depth: this key is missing; it must be a whole number of at least 10 "
         "(Layers: 6 n + 4, with n blocks in each of the three stages)",
@@ -892,14 +892,14 @@ def test_activations_are_of_resnet9_alone(configuration):
     configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, depth: 16, width: 4"))
     configuration.change(PAPER, "models: [scaleresnet9, resnet9]", "models: [scaleresnet9, wrn16]")
     assert configuration.complaints() == [
-        'config/papers/scalenorm.yaml: artifacts.figure2.cells = ["cifar10"]: '
+        'config/papers/scalenorm/paper.yaml: artifacts.figure2.cells = ["cifar10"]: '
         "activations are shown of models of the family resnet9, not of wrn16"
     ]
 
 
 def test_a_key_that_the_paper_lacks_is_missing_in_the_paper_at_every_scale(configuration):
     (line,) = configuration.change(PAPER, "    clip: 1.5", "").complaints(scale="demo")
-    assert line.startswith("config/papers/scalenorm.yaml: recipes.resnet9.clip: this key is missing")
+    assert line.startswith("config/papers/scalenorm/paper.yaml: recipes.resnet9.clip: this key is missing")
 
 
 def test_a_key_that_a_scale_s_own_schedule_lacks_is_missing_in_the_scale(configuration):
@@ -990,7 +990,7 @@ def test_a_search_needs_something_that_is_searched(configuration):
     path = configuration.root / "config" / PAPER
     path.write_text(path.read_text().replace(GROUPS, "groups: 32"))
     assert configuration.complaints() == [
-        'config/papers/scalenorm.yaml: artifacts.groups.cells = ["cifar10"]: none of these leaves anything to a search'
+        'config/papers/scalenorm/paper.yaml: artifacts.groups.cells = ["cifar10"]: none of these leaves anything to a search'
     ]
 
 
@@ -1012,7 +1012,7 @@ def test_a_paper_without_a_file_of_published_numbers_has_none(configuration):
 def test_an_empty_file_lacks_everything(configuration):
     (configuration.root / "config" / PAPER).write_text("# nothing yet\n")
     assert configuration.complaints() == [
-        "config/papers/scalenorm.yaml: the file = null: must be a mapping with title, seeds, models, recipes, cells, artifacts"
+        "config/papers/scalenorm/paper.yaml: the file = null: must be a mapping with title, seeds, models, recipes, cells, artifacts"
     ]
 
 

@@ -1,13 +1,17 @@
 """What a job asks for follows from its spec, and the plan's counts are those of the real networks."""
 
-from typing import Any, get_args
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 import torch
 
+from dpvision.files import write_json
 from dpvision.models import build
 from dpvision.models.catalogue import MODELS
 from dpvision.models.count import multiply_adds, parameter_count
+from dpvision.models.found import FAMILIES
+from dpvision.models.options import Counts
 from dpvision.plan import config, cost
 
 SHAPES = [([3, 32, 32], 10), ([1, 16, 16], 10), ([3, 64, 64], 200), ([3, 160, 160], 10), ([2, 33, 47], 7)]
@@ -31,14 +35,55 @@ def test_the_counts_are_those_of_the_network(name, shape, classes):
     model = MODELS[name].model_dump()
     with torch.device("meta"):
         network = build(model, classes, shape[0])
-    counted = cost.Network(run_of(model, shape, classes))
+    counted = cost.counts_of(run_of(model, shape, classes))
     assert counted.multiply_adds == multiply_adds(network, shape)
     assert 0.95 * parameter_count(network) < counted.parameters <= parameter_count(network)  # norms and biases are left out
 
 
-def test_every_family_of_the_configuration_has_a_cost():
-    union = get_args(get_args(config.Model)[0])
-    assert {family.model_fields["family"].annotation.__args__[0] for family in union} == set(cost.FAMILIES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_has_layers_or_a_table_of_counts(family):
+    assert hasattr(FAMILIES[family], "layers") or cost.table_of(FAMILIES[family]).exists()
+
+
+@pytest.fixture
+def uncounted(monkeypatch):
+    """Networks of the family resnet9, which has neither layers nor a table."""
+    monkeypatch.delattr(FAMILIES["resnet9"], "layers")
+    return lambda **recipe: run_of(MODELS["resnet9"].model_dump(exclude={"label"}) | {"slug": "resnet9"}, **recipe)
+
+
+def test_a_job_of_a_network_that_nobody_counted_asks_for_the_scales_limits(uncounted, configuration):
+    run, planned = uncounted(gpus=2, averaging=None, optimizer={"name": "sgd"}), configuration.plan()
+    hessian, limits = {"examples": 8, "iterations": 10, "lanczos_steps": 9}, planned.resources.train
+    data = 2 * 60_000 * 3 * 32 * 32 / 1e6 + 256 * 3 * 32 * 32 * 4 / 1e6  # examples, and a batch of them
+    for job, devices in (
+        (cost.training(run, 256), 2),
+        (cost.search_worker({"run": run, "trials": 7}, 256, 2), 1),
+        (cost.curvature(hessian, run, 256), 1),
+        (cost.activations(hessian, run), 1),
+    ):
+        found = [asked(planned, "train", lambda wildcards, job=job: job, attempt) for attempt in (1, 2)]
+        assert [one["runtime"] for one in found] == [limits.runtime] * 2
+        assert 0 <= found[0]["mem_mb"] - limits.mem_mb * devices <= data + 1
+        assert found[0]["gpu"] == devices
+    assert cost.record_bytes(run) == cost.checkpoint_bytes(run) == 0
+
+
+def test_a_table_counts_where_a_family_has_no_layers(uncounted, monkeypatch, tmp_path):
+    counted, other = uncounted(), uncounted()
+    other["model"] = other["model"] | {"width": 0.5}
+    counts = Counts(284_895_232, 2_447_946, 5, 3)
+    write_json(tmp_path / "counts.json", {cost.counts_key(counted): asdict(counts)})
+    monkeypatch.setattr(cost, "table_of", lambda family: tmp_path / "counts.json")
+    assert cost.counts_of(counted) == counts
+    assert cost.counts_of(other) == cost.UNCOUNTED
+
+
+def test_what_a_search_finds_does_not_change_the_entry_of_the_table(uncounted):
+    run = uncounted()
+    planned, trial = (run | {"model": run["model"] | {"groups": groups}} for groups in ({"study": "a-study"}, None))
+    found = run | {"model": run["model"] | {"groups": 8}, "found_by": {"model.groups": "a-study"}}
+    assert cost.counts_key(planned) == cost.counts_key(trial) == cost.counts_key(found) != cost.counts_key(run)
 
 
 def test_work_is_passes_times_multiply_adds():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpvision import plan
 from dpvision.plan import specs
 
-PAPER = "papers/scalenorm.yaml"
+PAPER = "papers/scalenorm/paper.yaml"
 DATA = "datasets.yaml"
 DEMO = "scales/demo.yaml"
 SPECS = ("sources", "data", "runs", "studies", "hessians", "activations", "artifacts")
@@ -106,7 +106,7 @@ def test_every_value_that_decides_makes_other_runs(file, old, new, configuration
     [("imagenette", [3, 160, 160], 10, 8_523), ("tinyimagenet", [3, 64, 64], 200, 90_000)],
 )
 def test_another_data_set_is_one_word_in_the_cells(dataset, shape, classes, trained_on, configuration):
-    (configuration.root / "config/claims/scalenorm.yaml").unlink()  # they are about CIFAR-10
+    (configuration.root / "config/papers/scalenorm/claims.yaml").unlink()  # they are about CIFAR-10
     planned = configuration.change(PAPER, "dataset: cifar10", f"dataset: {dataset}").plan()
     for name, run in planned.runs.items():
         assert name.startswith(f"{dataset}-")
@@ -408,7 +408,7 @@ PROTOCOL = """
 
 def authors(configuration) -> dict[str, specs.Spec]:
     """ResNet-9's runs of the first seed by their ε's target."""
-    configuration.change("papers/scalenorm.yaml", "    delta: 1.0e-5\n", f"    delta: 1.0e-5{PROTOCOL}")
+    configuration.change("papers/scalenorm/paper.yaml", "    delta: 1.0e-5\n", f"    delta: 1.0e-5{PROTOCOL}")
     runs = [run for run in configuration.plan().runs.values() if run["model"]["slug"] == "resnet9" and run["seed"] == 34]
     return {run["budget"]["epsilon"]: run for run in runs}
 

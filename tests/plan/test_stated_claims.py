@@ -2,7 +2,7 @@
 
 import pytest
 
-CLAIMS = "claims/scalenorm.yaml"
+CLAIMS = "papers/scalenorm/claims.yaml"
 ONE = "- {kind: level, dataset: cifar10, model: scaleresnet9, epsilon: 7.42, than: 71.2, claimed: {above: -2, below: 2}}"
 AT = "comparable_to_baseline.comparisons[0]"
 
@@ -81,12 +81,12 @@ def test_a_claim_by_an_artifact_that_there_is_not_is_refused(configuration):
 def test_of_two_groups_with_the_same_cell_the_first_is_meant(configuration):
     before = configuration.plan().artifacts["claims"]["claims"]
     again = "  again: {dataset: cifar10, models: [resnet9], recipe: resnet9, epsilons: [7.42], delta: 1.0e-6}"
-    configuration.change("papers/scalenorm.yaml", "\nhessian:", f"\n{again}\nhessian:")
+    configuration.change("papers/scalenorm/paper.yaml", "\nhessian:", f"\n{again}\nhessian:")
     assert configuration.plan().artifacts["claims"]["claims"] == before
 
 
 def test_no_artifact_may_be_called_claims(configuration):
-    configuration.change("papers/scalenorm.yaml", "  table4:", "  claims:")
+    configuration.change("papers/scalenorm/paper.yaml", "  table4:", "  claims:")
     assert "artifacts.claims: this is the name of the page of all claims" in configuration.complaints()[0]
 
 
@@ -164,7 +164,7 @@ def test_what_a_scale_leaves_out_is_not_asked_for(configuration, left_out, witho
 
 
 def test_who_trains_at_another_epsilon_need_not_touch_the_claims(configuration):
-    configuration.change("papers/scalenorm.yaml", "epsilons: [2.89,", "epsilons: [3.0,")
+    configuration.change("papers/scalenorm/paper.yaml", "epsilons: [2.89,", "epsilons: [3.0,")
     found = comparisons(page(configuration), "better_on_all_tasks")
     assert [len(one["sides"][0]["runs"]) for one in found] == [0, 3, 3]
 
@@ -186,7 +186,7 @@ def test_the_page_is_a_target_of_its_own_of_everything_and_of_the_only_paper_tha
 
 def test_a_page_about_several_papers_is_no_target_of_one_of_them(configuration):
     root = configuration.root / "config"
-    paper = (root / "papers/scalenorm.yaml").read_text()
+    paper = (root / "papers/scalenorm/paper.yaml").read_text()
     for name in ("table1", "table4", "hessian", "groups", "figure2", "figure3", "spectrum"):
         paper = paper.replace(f"\n  {name}:\n    kind", f"\n  other_{name}:\n    kind")
     (root / "papers/other.yaml").write_text(paper)
@@ -199,5 +199,5 @@ def test_a_page_about_several_papers_is_no_target_of_one_of_them(configuration):
 
 
 def test_a_paper_without_claims_makes_no_page(configuration):
-    (configuration.root / "config/claims/scalenorm.yaml").unlink()
+    (configuration.root / "config/papers/scalenorm/claims.yaml").unlink()
     assert "claims" not in configuration.plan().artifacts

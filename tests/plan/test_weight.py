@@ -36,7 +36,7 @@ def test_the_check_sees_what_is_heavy(tmp_path):
 
 def test_ten_thousand_runs_each_have_a_folder_of_their_own(configuration):
     seeds = ", ".join(map(str, range(1667)))
-    planned = configuration.change("papers/scalenorm.yaml", "[34, 50, 113]", f"[{seeds}]").plan()
+    planned = configuration.change("papers/scalenorm/paper.yaml", "[34, 50, 113]", f"[{seeds}]").plan()
     assert len(planned.runs) == 6 * 1667
     assert len({name.rsplit("-", 1)[1] for name in planned.runs}) == 6 * 1667  # the digests alone keep them apart
     assert len(planned.runs_of("table1")) == 6 * 1667

@@ -57,6 +57,7 @@ def main() -> None:
     models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
     models.add_argument("--channels", type=_at_least(1), default=3, help="default: 3")
     models.add_argument("--json", action="store_true", help="for programs")
+    models.add_argument("--count", action="store_true", help="write counts.json of families without `layers`, for every paper")
     verifying = command("verify", _verify, "whether an archive's or a folder's results follow from their records")
     verifying.add_argument("path", type=Path, help="an archive (.zip), its folder, or a folder of results (results/demo)")
     verifying.add_argument("--json", action="store_true", help="for programs")
@@ -176,9 +177,16 @@ def _claims(scale: str | None) -> None:
         print("\n".join([*listing(write_so_far(planned, name, _here())), "", *planned.targets(name)]))
 
 
-def _models(classes: int, size: int, channels: int, json: bool) -> None:
+def _models(classes: int, size: int, channels: int, json: bool, count: bool) -> None:
     from dpvision.models.catalogue import catalogue, listing
+    from dpvision.models.count import write_counts
 
+    if count:
+        files = sorted((plan.ROOT / "config/papers").glob("*/*.yaml"))
+        scales = [file for file in files if (plan.ROOT / "config/scales" / file.name).exists()]  # paper.yaml is one of them
+        plans = (plan.load({"papers": [file.parent.name], "scale": file.stem}) for file in scales)
+        print("\n".join(map(str, write_counts(plans))) or "every family counts its own layers: there is nothing to write")
+        return
     rows = catalogue(classes, [channels, size, size])
     print(_as_json(rows) if json else listing(rows, classes, [channels, size, size]))
 

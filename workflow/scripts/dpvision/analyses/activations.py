@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dpvision.errors import UserError
 from dpvision.files import write_csv
-from dpvision.models.resnet9 import ResNet9
+from dpvision.models.resnet9.network import ResNet9
 from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dpvision.config.analyses import Analyses
 from dpvision.config.artifacts import Artifact
 from dpvision.config.base import Distinct, Epsilon, Name, Positive, Seed, Strict, one_of
 from dpvision.config.cells import Cells
-from dpvision.config.models_tmp import Model
 from dpvision.config.recipes import Recipe
+from dpvision.models.found import Model
 from dpvision.reporting.kinds import KINDS
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ class Kind:
 
     stage: str
     network: str
-    multiply_adds: int
+    multiply_adds: float
     precision: str
 
 
@@ -64,14 +64,14 @@ class Job:
     checkpoint: int
     """Bytes that it needs meanwhile."""
     by: str
-    """measured, measured on other networks, or guessed."""
+    """measured, measured on other networks, guessed, or unknown."""
 
 
 class Estimator:
     def __init__(self, plan: Plan, root: Path, device: str | None = None) -> None:
         """`device`: a part of the name of one that has records or is in config/devices.yaml; without, the last one here."""
         self.plan, self.root = plan, root
-        self.past = list(_past(plan, root))
+        self.past = [past for past in _past(plan, root) if past.cost.is_known]
         self.device, self.speed = self._device(device)
         self.past = [past for past in self.past if past.device == self.device]
 
@@ -121,7 +121,9 @@ class Estimator:
         return 1 - progress["kept"] / progress["steps"] if progress else 1.0
 
     def seconds(self, kind: Kind, of: Cost, past: list[Past]) -> tuple[float, str]:
-        """On all devices together, by these records; and by what that is known."""
+        """On all devices together, by these records; and by what that is known. What nobody has counted takes all it may."""
+        if not of.is_known:
+            return 60.0 * limits(self.plan, kind.stage).runtime * of.devices, "unknown, taken as the longest allowed"
         same = [one for one in past if one.kind == kind]
         alike = same or [one for one in past if one.kind.stage == kind.stage]
         if alike:
@@ -153,7 +155,7 @@ class Estimator:
 
 def _kind(stage: str, run: Spec) -> Kind:
     stage = "train" if stage == "search" else stage
-    return Kind(stage, run["model"]["slug"], cost.Network(run).multiply_adds, run["recipe"].get("precision", "float32"))
+    return Kind(stage, run["model"]["slug"], cost.counts_of(run).multiply_adds, run["recipe"].get("precision", "float32"))
 
 
 def _past(plan: Plan, root: Path) -> Iterator[Past]:

@@ -1,9 +1,22 @@
-"""What a network costs: parameters, and multiply-adds of one forward pass of one image."""
+"""What a network costs, counted on the meta device: nothing is computed."""
 
 import copy
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
+
+from dpvision.files import write_json
+from dpvision.models import build
+from dpvision.models.found import FAMILIES
+from dpvision.models.options import Counts
+from dpvision.plan import cost, specs
+
+if TYPE_CHECKING:
+    from dpvision.plan import Plan
 
 
 def parameter_count(network: nn.Module) -> int:
@@ -11,13 +24,18 @@ def parameter_count(network: nn.Module) -> int:
 
 
 def multiply_adds(network: nn.Module, shape: list[int]) -> int:
-    """Of convolutions and linear layers, counted on the meta device: nothing is computed."""
-    total = 0
+    """Return the multiply-adds of the convolutions and linear layers, in one forward pass of one image."""
+    return int(counted(network, shape).multiply_adds)
+
+
+def counted(network: nn.Module, shape: list[int]) -> Counts:
+    """Return the counts of one forward pass of one image; of its layers, convolutions and linear ones count."""
+    work, outputs = [0], [0]
 
     def count(layer: nn.Module, inputs: tuple, output: torch.Tensor) -> None:
-        nonlocal total
         weight = layer.weight
-        total += output.numel() * weight[0].numel()  # type: ignore[index]
+        work.append(output.numel() * weight[0].numel())  # type: ignore[index]
+        outputs.append(output.numel())
 
     # in evaluation mode: batch normalisation in training refuses a single value a channel
     network = copy.deepcopy(network).to("meta").eval()
@@ -25,4 +43,30 @@ def multiply_adds(network: nn.Module, shape: list[int]) -> int:
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             layer.register_forward_hook(count)
     network(torch.empty(1, *shape, device="meta"))
-    return total
+    return Counts(sum(work), parameter_count(network), sum(outputs), max(outputs))
+
+
+def count(model: dict, shape: list[int], classes: int) -> Counts:
+    """Return the counts of the network of a spec's `model`."""
+    with torch.device("meta"):
+        network = build(model, classes, shape[0])
+    return counted(network, shape)
+
+
+def write_counts(plans: Iterable["Plan"]) -> list[Path]:
+    """Write the table of every family without `layers`, for all networks of the plans; return the files.
+
+    The first choice of a search stands for all: they differ little in what they cost.
+    """
+    tables: dict[str, dict[str, dict]] = {name: {} for name, module in FAMILIES.items() if not hasattr(module, "layers")}
+    for plan in plans:
+        for run in plan.runs.values():
+            table = tables.get(run["model"]["family"])
+            if table is not None and (key := cost.counts_key(run)) not in table:
+                searched = {option: study for option, study in specs.searched_keys(run).items() if option.startswith("model.")}
+                choices = {option: plan.work["search", study]["space"][option][0] for option, study in searched.items()}
+                model, data = specs.with_values(run, choices)["model"], run["data"]
+                table[key] = asdict(count(model, data["shape"], data["classes"]))
+    for name, table in tables.items():
+        write_json(cost.table_of(FAMILIES[name]), table)
+    return [cost.table_of(FAMILIES[name]) for name in tables]

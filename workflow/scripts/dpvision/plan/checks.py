@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from dpvision.config.artifacts import Artifact
 from dpvision.config.cells import Cells, PaperProtocol
 from dpvision.config.datasets import Dataset
-from dpvision.config.models_tmp import Network
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
+from dpvision.models.options import Network
 from dpvision.plan.expand import Cell, expand, named, shown
 from dpvision.plan.reading import Document, complaint, plain_values, unknown
 from dpvision.plan.resources import OTHERS

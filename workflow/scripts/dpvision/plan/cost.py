@@ -1,13 +1,18 @@
 """What a job costs, counted from its spec: arithmetic and memory. No network is built for it, so the plan stays light.
 
-A family of models is a function that names its layers; tests hold the counts against those of the real networks.
+A family of models names its layers, or has a table that its networks were counted for; tests hold the counts against those
+of the real networks.
 """
 
+import functools
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from types import ModuleType
 
+from dpvision.files import digest, read_json
+from dpvision.models.found import FAMILIES
+from dpvision.models.options import Counts, counts_of_layers
 from dpvision.plan import specs
 from dpvision.plan.specs import Spec
 
@@ -18,85 +23,38 @@ AT_ONCE = 32  # images that a core has in work (privacy/fast.py)
 COPIES = 4  # of every layer's output: itself, what normalisation and activation make of it, its gradient
 START = 120  # seconds until the first step, on a node that reads everything from a shared disk
 STEP = 0.1  # seconds that a step takes beside its arithmetic
+UNCOUNTED = Counts(math.inf, 0, 0, 0)  # endless, so that jobs ask for as much as the scale allows, and for its memory alone
 
 
-@dataclass(frozen=True)
-class Layer:
-    """A convolution, or a linear layer, which is one at a single position."""
-
-    inputs: int
-    outputs: int
-    kernel: int
-    positions: int
-
-    @property
-    def weights(self) -> int:
-        return self.inputs * self.outputs * self.kernel**2
+def counts_of(run: Spec) -> Counts:
+    """Return the counts of a run's network: by its family's `layers`, or from the table beside the family's options."""
+    family, data = FAMILIES[run["model"]["family"]], run["data"]
+    if hasattr(family, "layers"):
+        return counts_of_layers(family.layers(run["model"], data["shape"], data["classes"]))
+    return _table(table_of(family)).get(counts_key(run), UNCOUNTED)
 
 
-def _resnet9(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
-    channels, height, width = shape
-    c64, c128, c256 = (round(c * model["width"]) for c in (64, 128, 256))
-    inputs = channels
-    for outputs, halvings in [(c64, 0), (c128, 0), (c128, 1), (c128, 1), (c256, 1), (c256, 2), (c256, 3), (c256, 3)]:
-        yield Layer(inputs, outputs, 3, (height >> halvings) * (width >> halvings))
-        inputs = outputs
-    yield Layer(4 * c256, classes, 1, 1)
+def counts_key(run: Spec) -> str:
+    """Return what a run's network is called in its family's table; what a search finds is left out of it."""
+    planned = specs.as_planned(run)
+    searched = specs.searched_keys(planned)
+    model = {key: value for key, value in planned["model"].items() if value is not None and f"model.{key}" not in searched}
+    return digest({"model": model, "shape": run["data"]["shape"], "classes": run["data"]["classes"]})
 
 
-def _resnet50(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
-    channels, height, width = shape
-    inputs = round(64 * model["width"])
-    yield Layer(channels, inputs, 7, -(-height // 2) * -(-width // 2))
-    c, before = inputs, -(-height // 4) * -(-width // 4)
-    for stage, blocks in enumerate((3, 4, 6, 3)):
-        positions = -(-height // 2 ** (stage + 2)) * -(-width // 2 ** (stage + 2))
-        for block in range(blocks):
-            if block == 0:
-                yield Layer(inputs, 4 * c, 1, positions)
-            yield Layer(inputs, c, 1, positions if block else before)
-            yield Layer(c, c, 3, positions)
-            yield Layer(c, 4 * c, 1, positions)
-            inputs = 4 * c
-        c, before = 2 * c, positions
-    yield Layer(inputs, classes, 1, 1)
+def table_of(family: ModuleType) -> Path:
+    """Return the file with the counts of a family without `layers`; models/count.py writes it."""
+    return Path(family.__file__ or "").with_name("counts.json")
 
 
-def _wrn(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
-    channels, height, width = shape
-    yield Layer(channels, 16, 3, height * width)
-    inputs = 16
-    for stage in range(3):
-        outputs = 2**stage * 16 * model["width"]
-        positions = -(-height // 2**stage) * -(-width // 2**stage)
-        for block in range((model["depth"] - 4) // 6):
-            if block == 0:
-                yield Layer(inputs, outputs, 1, positions)
-            yield Layer(inputs, outputs, 3, positions)
-            yield Layer(outputs, outputs, 3, positions)
-            inputs = outputs
-    yield Layer(inputs, classes, 1, 1)
+@functools.cache
+def _table(file: Path) -> dict[str, Counts]:
+    return {key: Counts(**counts) for key, counts in read_json(file).items()} if file.exists() else {}
 
 
-FAMILIES: dict[str, Callable[[dict[str, Any], list[int], int], Iterator[Layer]]] = {
-    "resnet9": _resnet9,
-    "resnet50": _resnet50,
-    "wrn": _wrn,
-}
-
-
-class Network:
-    """Counts of a run's network."""
-
-    def __init__(self, run: Spec) -> None:
-        data = run["data"]
-        layers = list(FAMILIES[run["model"]["family"]](run["model"], data["shape"], data["classes"]))
-        self.multiply_adds = sum(layer.weights * layer.positions for layer in layers)
-        self.parameters = sum(layer.weights for layer in layers)
-        self.outputs = sum(layer.outputs * layer.positions for layer in layers)
-        self.largest = max(layer.outputs * layer.positions for layer in layers)
-        self.pixels = math.prod(data["shape"])
-        self.examples = 2 * (data["train"] + data["test"]) * self.pixels  # bytes: in the file, which is mapped, and in use
+def _bytes_of_examples(run: Spec) -> int:
+    """Return the size of all examples: in the file, which is mapped, and in use."""
+    return 2 * (run["data"]["train"] + run["data"]["test"]) * math.prod(run["data"]["shape"])
 
 
 @dataclass(frozen=True)
@@ -104,7 +62,7 @@ class Cost:
     """Of a job, whatever it runs on."""
 
     work: float
-    """In multiply-adds."""
+    """In multiply-adds; infinite where nobody has counted them."""
     steps: int
     """Each takes a while, however small the network."""
     memory: int
@@ -113,8 +71,14 @@ class Cost:
     """In bytes, where cores do the work of a graphics card."""
     devices: int = 1
 
-    def minutes(self, speed: float) -> int:
-        return math.ceil((START + self.steps * STEP + self.work / speed) / 60)
+    @property
+    def is_known(self) -> bool:
+        """Whether the network's multiply-adds have been counted."""
+        return self.work < math.inf
+
+    def minutes(self, speed: float) -> float:
+        """Return how many whole minutes a job needs, infinitely many where nobody has counted its work."""
+        return math.ceil((START + self.steps * STEP + self.work / speed) / 60) if self.is_known else math.inf
 
     def megabytes(self, cores: int) -> int:
         return math.ceil((self.memory + cores * self.memory_a_core) / 1e6)
@@ -122,13 +86,13 @@ class Cost:
 
 def training(run: Spec, physical_batch: int) -> Cost:
     """All steps, and after every epoch the held-out and the test examples."""
-    network, recipe, data = Network(run), run["recipe"], run["data"]
+    network, recipe, data = counts_of(run), run["recipe"], run["data"]
     steps, epochs = specs.step_count(run), len(specs.epoch_ends(run))
     views = recipe["augmentation"]["views"] if recipe["augmentation"] else 1
     images = steps * recipe["batch"] // specs.simulated(run) * views * FORWARD_AND_BACKWARD
     images += epochs * (data["validation"] + data["test"])
     memory = 8 * network.parameters * NUMBER  # weights, sums, averages and the optimiser's state
-    memory += network.examples + physical_batch * views * (network.pixels + 3 * network.largest) * NUMBER
+    memory += _bytes_of_examples(run) + physical_batch * views * (math.prod(data["shape"]) + 3 * network.largest) * NUMBER
     # every image's activations and, at most, every example's gradient
     in_work = AT_ONCE * (COPIES * network.outputs + network.parameters) * NUMBER
     return Cost(images * network.multiply_adds, steps, memory, in_work, specs.device_count(run))
@@ -136,13 +100,13 @@ def training(run: Spec, physical_batch: int) -> Cost:
 
 def record_bytes(run: Spec) -> int:
     """What a run leaves: its weights; all else is small."""
-    return Network(run).parameters * NUMBER * (2 if run["recipe"]["averaging"] else 1)
+    return counts_of(run).parameters * NUMBER * (2 if run["recipe"]["averaging"] else 1)
 
 
 def checkpoint_bytes(run: Spec) -> int:
     """While it is unfinished: weights, those of the best epoch, their average, and the optimiser's one or two of each."""
     copies = 2 + (1 if run["recipe"]["averaging"] else 0) + (1 if run["recipe"]["optimizer"]["name"] == "sgd" else 2)
-    return Network(run).parameters * NUMBER * copies
+    return counts_of(run).parameters * NUMBER * copies
 
 
 def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
@@ -153,16 +117,16 @@ def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
 
 def hessian(analysis: Spec, run: Spec, physical_batch: int) -> Cost:
     """Power iteration and Hutchinson's estimate as long as they may take, and the spectrum with all its vectors."""
-    network = Network(run)
+    network = counts_of(run)
     products = 2 * analysis["iterations"] + analysis["lanczos_steps"]
     work = products * analysis["examples"] * HESSIAN_PRODUCT * network.multiply_adds
     memory = (analysis["lanczos_steps"] + 8) * network.parameters * NUMBER
-    memory += network.examples + physical_batch * 2 * COPIES * network.outputs * NUMBER
+    memory += _bytes_of_examples(run) + physical_batch * 2 * COPIES * network.outputs * NUMBER
     return Cost(work, products, memory)
 
 
 def activations(analysis: Spec, run: Spec) -> Cost:
     """One pass; all outputs of a layer are kept."""
-    network = Network(run)
-    memory = network.examples + analysis["examples"] * COPIES * network.outputs * NUMBER
+    network = counts_of(run)
+    memory = _bytes_of_examples(run) + analysis["examples"] * COPIES * network.outputs * NUMBER
     return Cost(analysis["examples"] * network.multiply_adds, 1, memory)

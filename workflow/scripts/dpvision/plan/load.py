@@ -59,8 +59,8 @@ class _Loader:
         refuse(checks.of_datasets(self.datasets, [dataset_document]))
         refuse(checks.of_folders(settings.folders, self.datasets, [document]))
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
-        given = (self.scale.title, self.scale.resources, self.scale.workers)
-        self.plan = Plan(settings.scale, results, *given, settings.folders)
+        self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=settings.folders)
+        self.plan.resources = self.scale.resources
         self.plan.sources = {name: specs.source_spec(dataset) for name, dataset in self.datasets.items()}
         self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
         for name in settings.papers:

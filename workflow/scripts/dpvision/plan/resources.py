@@ -32,7 +32,7 @@ def asked(plan: Plan, job: str, wildcard: str | None = None) -> dict[str, Any]:
     def runtime(wildcards: Any, attempt: int) -> int:
         if (known := cost(wildcards)) is None:
             return given.runtime * attempt
-        return min(given.runtime, known.minutes(given.speed * (known.devices if given.gpu else 1)) * attempt)
+        return int(min(given.runtime, known.minutes(given.speed * (known.devices if given.gpu else 1)) * attempt))
 
     def mem_mb(wildcards: Any, attempt: int) -> int:
         """Half as much again at every attempt: most retries are for other reasons than memory."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the 
     from dpvision.config.base import Strict
     from dpvision.config.cells import Cells, PaperProtocol
     from dpvision.config.datasets import Dataset
-    from dpvision.config.models_tmp import Network
     from dpvision.config.papers import Search
     from dpvision.config.recipes import Recipe
+    from dpvision.models.options import Network
 
 Spec = dict[str, Any]
 
@@ -156,6 +156,11 @@ def as_planned(run: Spec) -> Spec:
 def network_module(run: Spec) -> str:
     """Return the module that a run's network is built by, which is found by its family's name."""
     return f"dpvision.models.{run['model']['family']}.network"
+
+
+def modules_of(run: Spec) -> list[str]:
+    """Return the modules of a run's code that are found by a name in its spec: no import says that it rests on them."""
+    return [network_module(run)]
 
 
 def training_count(run: Spec) -> int:

@@ -35,10 +35,10 @@ def record(place: Place, key: Key) -> Iterator[Finding]:
     if place.archive:
         planned = digest(place.plan.work[key])
         yield from equal(f"{where}/spec.json", "digest of the spec in plan.json", planned, digest(specs.as_planned(spec)))
-    for key, name in WEIGHTS.items():
-        if key in provenance and place.weights:
+    for said, name in WEIGHTS.items():
+        if said in provenance and place.weights:
             sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
-            yield from equal(f"{where}/{name}", "SHA-256 by provenance.json", provenance[key], sha)
+            yield from equal(f"{where}/{name}", "SHA-256 by provenance.json", provenance[said], sha)
     yield from data_of(place, spec, provenance, f"{where}/provenance.json")
     found = {study: _best(place, study) for study in sorted(set(spec.get("found_by", {}).values()))}
     yield from _findings(spec, found, f"{where}/spec.json")

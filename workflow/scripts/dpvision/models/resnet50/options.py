@@ -1,0 +1,55 @@
+"""What a paper can say of a ResNet-50, and what it costs; light."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dpvision.config.base import Groups, Searched
+from dpvision.models.options import Layer, Network, faults_of_widths
+
+
+class Options(Network):
+    """ResNet-50 of Klause et al., appendix D, in torchvision's layout; with `scale_norm` ScaleResNet-50."""
+
+    family: Literal["resnet50"]
+    """The architecture."""
+    scale_norm: bool = False
+    """One more normalisation between each residual addition and its activation: the paper's proposal."""
+    groups: Groups | Searched = 32
+    """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
+    activation: Literal["mish", "relu"] = "mish"
+    """Of all stages; the paper names Mish for ResNet-9 and says nothing of this network."""
+    width: Annotated[float, Field(gt=0, le=4)] = 1.0
+    """Multiplies every number of channels."""
+
+    def slug(self) -> str:
+        return "scaleresnet50" if self.scale_norm else "resnet50"
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        yield from faults_of_widths(self.width, self.groups, tuple(64 * 2**i for i in range(6)))
+
+
+CATALOGUE = {
+    "resnet50": Options(family="resnet50", label="ResNet-50"),
+    "scaleresnet50": Options(family="resnet50", label="ScaleResNet-50", scale_norm=True),
+}
+
+
+def layers(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
+    """Yield the convolutions and the linear layer."""
+    channels, height, width = shape
+    inputs = round(64 * model["width"])
+    yield Layer(channels, inputs, 7, -(-height // 2) * -(-width // 2))
+    c, before = inputs, -(-height // 4) * -(-width // 4)
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        positions = -(-height // 2 ** (stage + 2)) * -(-width // 2 ** (stage + 2))
+        for block in range(blocks):
+            if block == 0:
+                yield Layer(inputs, 4 * c, 1, positions)
+            yield Layer(inputs, c, 1, positions if block else before)
+            yield Layer(c, c, 3, positions)
+            yield Layer(c, 4 * c, 1, positions)
+            inputs = 4 * c
+        c, before = 2 * c, positions
+    yield Layer(inputs, classes, 1, 1)

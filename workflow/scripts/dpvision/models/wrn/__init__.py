@@ -1,0 +1,1 @@
+"""Wide residual networks as De et al. 2022 train them, and with ScaleNorm."""
