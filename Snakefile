@@ -74,11 +74,6 @@ if workflow.is_main_process:
         print(f"left out: {PLAN.missing_data(name)}", file=sys.stderr)
 
 
-def everything(target):
-    """The files of a target, found when somebody asks for it."""
-    return lambda wildcards: PLAN.everything(target)
-
-
 onstart:
     if workflow.executor_plugin.name == "slurm":
         os.environ.setdefault("SBATCH_OPEN_MODE", "append")  # a requeued job's log would begin anew
@@ -113,7 +108,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        everything("all"),
+        lambda wildcards: PLAN.everything("all"),
 
 
 for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
@@ -122,7 +117,7 @@ for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
         name:
             target
         input:
-            everything(target),
+            lambda wildcards, target=target: PLAN.everything(target),
 
 
 include: "workflow/rules/data.smk"

@@ -4,24 +4,19 @@ in   a run's record; prepared arrays
 out  {results}/hessians/RUN-DIGEST/hessian.json, {results}/activations/RUN-DIGEST/histograms.csv; provenance.json beside
 """
 
-
-def analysed(stage):
-    """The piece of work of a job, by its wildcards."""
-    return lambda wildcards: (stage, wildcards.analysis)
-
-
 for stage in ANALYSES:
-    folder, records, key = f"{RESULTS}/{STAGES[stage].folder}/{{analysis}}", STAGES[stage].record, analysed(stage)
 
     rule:
         name:
             f"analyse_{stage}"
         input:
-            dataset=lambda wildcards, key=key: PLAN.data_for(key(wildcards), PLAN.record(key(wildcards))),
-            spec=lambda wildcards, key=key: f"{PLAN.folder(PLAN.needs(key(wildcards))[0])}/spec.json",
-            weights=lambda wildcards, key=key: f"{PLAN.folder(PLAN.needs(key(wildcards))[0])}/weights.safetensors",
+            dataset=lambda wildcards, stage=stage: PLAN.data_for(
+                (stage, wildcards.analysis), PLAN.record((stage, wildcards.analysis))
+            ),
+            spec=lambda wildcards, stage=stage: f"{PLAN.folder(PLAN.needs((stage, wildcards.analysis))[0])}/spec.json",
+            weights=lambda wildcards, stage=stage: f"{PLAN.folder(PLAN.needs((stage, wildcards.analysis))[0])}/weights.safetensors",
         output:
-            [f"{folder}/{file}" for file in records],
+            [f"{RESULTS}/{STAGES[stage].folder}/{{analysis}}/{file}" for file in STAGES[stage].record],
         log:
             f"{LOGS}/{stage}/{{analysis}}.log",
         benchmark:
@@ -32,8 +27,8 @@ for stage in ANALYSES:
         resources:
             **asked(PLAN, stage, "analysis"),
         params:
-            spec=lambda wildcards, key=key: PLAN.work[key(wildcards)],
-            data=lambda wildcards, output, key=key: PLAN.data_of(key(wildcards)),
+            spec=lambda wildcards, stage=stage: PLAN.work[stage, wildcards.analysis],
+            data=lambda wildcards, output, stage=stage: PLAN.data_of((stage, wildcards.analysis)),
             job=lambda wildcards, output, stage=stage: STAGES[stage].job,
         script:
             "../scripts/analyse.py"

@@ -103,15 +103,14 @@ class Resolver(NamedTuple):
     def page(self, claims: dict[str, Claim], with_work: Callable[[Cell, str], Spec]) -> Spec:
         """Return the claims with what decides them, and the cells that they rest on, each with what is read of it."""
         made = [self._claim(name, claim, with_work) for name, claim in claims.items()]
-        cells: list[Spec] = []
+        cells: dict[str, Spec] = {}
         for comparison in (one for claim in made for one in claim["comparisons"]):
-            for side in comparison["sides"]:
-                if side["work"]:
-                    same = next((cell for cell in cells if {**cell, "reads": 0} == {**side, "reads": 0}), None)
-                    if same is None:
-                        cells.append(same := {**side, "reads": []})
-                    same["reads"] += [comparison["reads"]] * (comparison["reads"] not in same["reads"])
-        return {"claims": made, "reads": {"records": []}, "cells": cells}
+            for side in (side for side in comparison["sides"] if side["work"]):
+                cell = cells.setdefault(named(side["at"]), {**side, "work": {}, "reads": []})
+                for stage, names in side["work"].items():
+                    cell["work"].setdefault(stage, {}).update(names)
+                cell["reads"] += [comparison["reads"]] * (comparison["reads"] not in cell["reads"])
+        return {"claims": made, "reads": {"records": []}, "cells": list(cells.values())}
 
     def _claim(self, name: str, claim: Claim, with_work: Callable[[Cell, str], Spec]) -> Spec:
         comparisons = [

@@ -1,6 +1,6 @@
 """The plan: all work by stage and name, what it needs, and the artifacts that rest on it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,9 +155,10 @@ class Plan:
         spec = self.artifacts[artifact]
         return {name: list(dict.fromkeys(self._files_read(spec, reads))) for name, reads in spec["reads"].items()}
 
-    def _files_read(self, spec: Spec, reads: list[str]) -> Iterable[str]:
-        for stage, file in (read.split("/") for read in reads):
-            for cell in spec["cells"]:
+    def _files_read(self, spec: Spec, reads: list[str]) -> Iterator[str]:
+        """Yield the files of its cells' work; a cell may say by itself what is read of it."""
+        for cell in spec["cells"]:
+            for stage, file in (read.split("/") for read in cell.get("reads", reads)):
                 yield from (f"{self.folder((stage, name))}/{file}" for name in cell["work"].get(stage, {}).values())
 
     def everything(self, target: str) -> list[str]:
