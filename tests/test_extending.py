@@ -1,4 +1,4 @@
-"""What the README shows how to add works as it stands there, and nothing else has to be edited for it."""
+"""What the documentation shows how to add works as it stands there, and nothing else has to be edited for it."""
 
 import json
 import os
@@ -88,8 +88,8 @@ said |= {
 
 
 def shown(of: str) -> dict[str, str]:
-    """The README's blocks of code whose first line names a file, or a part of one, that begins so: its name -> the rest."""
-    blocks = re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    """The documentation's blocks of code whose first line names a file, or a part of one, that begins so: its name -> the rest."""
+    blocks = re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", (ROOT / "docs/extending.md").read_text(encoding="utf-8"), re.M | re.S)
     return {file: text for file, text in blocks if file.startswith(of)}
 
 
