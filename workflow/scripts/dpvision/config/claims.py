@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from dpvision.config.base import Distinct, Epsilon, Name, Positive, Strict
 from dpvision.config.cells import Where
 
-Pair = Annotated[Distinct[Name], Field(min_length=2, max_length=2)]
+Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 Metric = Literal["top1", "top5"]
 Place = Literal["V_R", "V_F", "V_A", "V_A^S"]
 

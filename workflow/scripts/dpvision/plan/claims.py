@@ -52,6 +52,13 @@ class Resolver(NamedTuple):
             for i, comparison in enumerate(claim.comparisons):
                 at = (name, "comparisons", i)
                 for sides in comparison.sides(claim.where):
+                    if len(sides) > 1 and sides[0].where == sides[1].where and not isinstance(comparison, Moment):
+                        yield complaint(
+                            documents,
+                            (*at, *sides[1].at["model"]),
+                            "this is the cell that it is compared to",
+                            sides[1].where["model"],
+                        )
                     for side in sides:
                         yield from self._problem(side, claim, comparison, at, documents)
                 if isinstance(comparison, Moment):
