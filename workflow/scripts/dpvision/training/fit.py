@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, Fast
-from dpvision.privacy.ledger import noise_multiplier
+from dpvision.privacy.mechanism import mechanism_of
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
@@ -54,7 +55,8 @@ class Training:
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
         self.divisor = specs.simulated(spec)
-        self.sigma = noise_multiplier(spec)
+        self.whole = mechanism_of(spec)  # of all steps; none: not private
+        self.sigma = None if self.whole is None else self.whole.sigma
 
         train, held_out = split(spec["data"]["train"], spec["data"]["validation"], spec["data"]["split_seed"])
         constants = (spec["data"]["mean"], spec["data"]["std"], device)
@@ -78,7 +80,7 @@ class Training:
         self.views = None
         if recipe["augmentation"]:
             self.views = Views(**recipe["augmentation"], generator=augmented, black=self.train.black)
-        self.decided = Decided(decided, spec, device) if decided and self.sigma and devices.first else None
+        self.decided = Decided(decided, spec, device) if decided and self.whole and devices.first else None
         sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
         self.step = Step(
             in_precision(self.network, recipe["precision"]),
@@ -106,7 +108,7 @@ class Training:
     @property
     def mechanism(self) -> Mechanism | None:
         """What has been spent so far, as the accountant sees it; in a simulation, what would have been."""
-        return None if self.sigma is None else Mechanism(self.q, self.sigma, self.made)
+        return self.whole and replace(self.whole, steps=self.made)
 
     @property
     def epsilon(self) -> float | None:
