@@ -24,7 +24,6 @@ from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
-from dpvision.training.leaving import Told, stay
 from dpvision.training.precision import in_precision
 from dpvision.training.randomness import stream, stream_seed
 from dpvision.training.step import Step
@@ -97,7 +96,6 @@ class Training:
             memory_mb=memory_mb,
             devices=devices,
         )
-        self.told: Told = stay  # asked between physical batches; where it says so, `Left` comes out of whatever is under way
         self.made = 0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}
@@ -138,7 +136,7 @@ class Training:
             after_step(self)
 
     def _make_step(self) -> None:
-        seen = self.step(self.told)
+        seen = self.step()
         if self.decided and not self.made:  # the first step decides
             self.decided.write(self.choices)
         if self.average:
@@ -180,7 +178,7 @@ class Training:
     def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
         """Of the live network, or of another with its layers; in the precision in which it is trained."""
         network = in_precision(self.network if network is None else network, self.spec["recipe"]["precision"])
-        return evaluate(network, examples, self.physical_batch, self.told, self.devices)
+        return evaluate(network, examples, self.physical_batch, self.devices)
 
     def state(self) -> dict[str, Any]:
         """All that the steps to come depend on, and all that was seen so far."""
