@@ -7,6 +7,7 @@ import pytest
 
 from dpvision import code
 from dpvision.errors import UserError
+from dpvision.plan import specs
 
 REAL = code.PACKAGE
 
@@ -157,3 +158,28 @@ def library(tmp_path, monkeypatch) -> Path:
 )
 def test_each_stage_rests_on_its_own_code(file, stage, counts, library):
     assert changes(library / file, f"dpvision.{stage}") == counts
+
+
+def digest_of(run: specs.Spec) -> str:
+    """As a training's record has it."""
+    code.code_digest.cache_clear()
+    return code.code_digest("dpvision.training.run", *specs.modules_of(run))
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("training/step.py", True),
+        ("training/optimizers/nadam.py", True),
+        ("training/optimizers/sgd.py", False),
+        ("training/optimizers/new.py", False),
+        ("training/schedules/plateau.py", True),
+        ("training/schedules/constant.py", False),
+        ("training/schedules/new.py", False),
+    ],
+)
+def test_a_training_rests_on_the_optimiser_and_the_schedule_that_it_has_and_on_no_other(file, counts, library, run_spec):
+    before = digest_of(run_spec())
+    with open(library / file, "a") as edited:
+        edited.write("# edited\n")
+    assert (digest_of(run_spec()) != before) == counts

@@ -151,6 +151,15 @@ def as_planned(run: Spec) -> Spec:
     return {key: value for key, value in planned.items() if key != "found_by"}
 
 
+def modules_of(run: Spec) -> list[str]:
+    """Name the modules of a run's code that are found by name: no import leads a digest of code to them."""
+    recipe = run["recipe"]
+    return [
+        f"dpvision.training.optimizers.{recipe['optimizer']['name']}",
+        f"dpvision.training.schedules.{recipe['schedule']['name']}",
+    ]
+
+
 def training_count(run: Spec) -> int:
     """N: the training examples without those held out."""
     return run["data"]["train"] - run["data"]["validation"]

@@ -172,7 +172,7 @@ def _train(trial: optuna.Trial, training: Training) -> float:
 
 def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: Path) -> None:
     """best.json, the same whatever the order in which the workers came to it; trials.csv; provenance."""
-    origin = Origin("dpvision.search.study")
+    origin = Origin(" ".join(["dpvision.search.study", *specs.modules_of(spec["run"])]))
     study = Study(spec, folder)
     finished = study.trials(*FINISHED)
     if not study.complete():

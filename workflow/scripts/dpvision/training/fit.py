@@ -19,6 +19,7 @@ from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.mechanism import mechanism_of
+from dpvision.training import optimizers, schedules
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
@@ -69,8 +70,8 @@ class Training:
             torch.manual_seed(stream_seed(seed, "weights"))
             self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
-        self.optimizer = _optimizer(recipe["optimizer"], self.network)
-        self.schedule = _schedule(recipe["schedule"], self.optimizer)
+        self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)
+        self.schedule = schedules.module(recipe["schedule"]["name"]).build(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
         name = digest(specs.on_one_device(spec))
         self.sampling = stream(seed, f"sampling of {name}")
@@ -137,6 +138,7 @@ class Training:
 
     def _make_step(self) -> None:
         seen = self.step()
+        self._advance_schedule(None)
         if self.decided and not self.made:  # the first step decides
             self.decided.write(self.choices)
         if self.average:
@@ -165,8 +167,11 @@ class Training:
         if row["validation_top1"] > self.best["top1"]:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
             self.best = {"epoch": row["epoch"], "top1": row["validation_top1"], "weights": weights}
-        if isinstance(self.schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            self.schedule.step(row["validation_loss"])
+        self._advance_schedule(row)
+
+    def _advance_schedule(self, epoch: dict[str, Any] | None) -> None:
+        if self.schedule:
+            schedules.module(self.spec["recipe"]["schedule"]["name"]).advance(self.schedule, epoch)
 
     def _held_out(self, network: nn.Module) -> dict[str, float]:
         """Of the examples that no step sees; once where the test split is the validation split."""
@@ -217,18 +222,6 @@ class Training:
         self._losses = [t.to(self.device) for t in state["losses"]]
         self._norms = [t.to(self.device) for t in state["norms"]]
         self._seconds = state["seconds"]
-
-
-def _optimizer(optimizer: dict, network: nn.Module) -> torch.optim.Optimizer:
-    if optimizer["name"] == "sgd":
-        return torch.optim.SGD(network.parameters(), lr=optimizer["learning_rate"], momentum=optimizer["momentum"])
-    return torch.optim.NAdam(network.parameters(), lr=optimizer["learning_rate"])
-
-
-def _schedule(schedule: dict, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.ReduceLROnPlateau | None:
-    if schedule["name"] == "constant":
-        return None
-    return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=schedule["factor"], patience=schedule["patience"])
 
 
 def _clipping(norms: torch.Tensor, clip: float) -> dict[str, float | None]:

@@ -66,7 +66,7 @@ def take_part(
     still_ours: Callable[[], None] = lambda: None,
 ) -> None:
     """As one of the processes of a run, of which the first keeps the state and leaves the record."""
-    origin = Origin("dpvision.training.run")
+    origin = Origin(" ".join(["dpvision.training.run", *specs.modules_of(spec)]))
     with leaving_on_signals():
         place = Checkpoint(checkpoint, still_ours)
         device = devices.device()
