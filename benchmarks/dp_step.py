@@ -29,7 +29,7 @@ from dpvision import memory
 from dpvision.files import write_json, write_text
 from dpvision.models import build
 from dpvision.models.catalogue import MODELS
-from dpvision.privacy.clipping import Gradients, OpacusHooks, Plain, Way, clip_factors, losses_of, norms_of, trainable
+from dpvision.privacy.clipping import Clipped, Gradients, OpacusHooks, Plain, Way, clip_factors, losses_of, norms_of, trainable
 from dpvision.privacy.fast import Fast
 from dpvision.provenance import processor
 from dpvision.training.machine import device
@@ -46,18 +46,15 @@ TOLERANCE = 0.02
 # --- methods ---
 
 
-class ChannelsLast:
+class ChannelsLast(Plain):
     """Plain, with the channels of each pixel beside one another in memory; the network follows its images."""
-
-    def __init__(self, network: nn.Module) -> None:
-        self.plain = Plain(network)
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
         flat = images.reshape(-1, *images.shape[-3:]).to(memory_format=torch.channels_last)
-        return self.plain(flat.unflatten(0, images.shape[:-3]), labels)
+        return super().__call__(flat.unflatten(0, images.shape[:-3]), labels)
 
 
-class OpacusGhost:
+class OpacusGhost(Clipped):
     """Opacus' fast gradient clipping, ghost norms where it has them: one backward for the norms, one for the sum.
 
     The first asks for the images' gradient alone: Opacus' own loop also sums weights' gradients there, and throws them away.
@@ -84,7 +81,7 @@ class OpacusGhost:
         return Gradients(list(sums), losses.detach(), norms)
 
 
-class WholeModelVmap:
+class WholeModelVmap(Clipped):
     """torch.func's gradient of one example's loss through the whole network, mapped over the examples."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:

@@ -66,12 +66,13 @@ def train_without_checkpoints(*arguments: Any) -> None:
 
 def train_with_an_endless_step(*arguments: Any) -> None:
     """The fourth has an end only if it is told to leave, once it has made a file `endless` beside the record."""
+    from dpvision.training.leaving import asked_to_leave
     from dpvision.training.step import Seen, Step
 
     step, batches, record = Step.__call__, Step._physical_batches, arguments[3]
     begun = 0
 
-    def call(self: Step, told: Callable[[], bool]) -> Seen:
+    def call(self: Step) -> Seen:
         nonlocal begun
         begun += 1
 
@@ -79,15 +80,15 @@ def train_with_an_endless_step(*arguments: Any) -> None:
             cut = batches(self, sample)
             yield next(cut)
             record.with_name("endless").touch()
-            while not told():
+            while not asked_to_leave():
                 time.sleep(0.01)
             yield from cut
 
         if begun == 4:
             self._physical_batches = endless  # type: ignore[method-assign]
-        return step(self, told)
+        return step(self)
 
-    Step.__call__ = call  # type: ignore[method-assign, assignment]
+    Step.__call__ = call  # type: ignore[method-assign]
     train_without_checkpoints(*arguments)
 
 

@@ -84,7 +84,7 @@ def test_no_terminal_is_too_poor_for_greek(tmp_path, encoding):
     ("body", "words"),
     [
         ("print('all went well')", ""),
-        ("from dpvision.errors import ToldToLeave\nraise ToldToLeave('at step 3')", ""),
+        ("from dpvision.errors import Interrupted\nraise Interrupted('at step 3')", ""),
         ("raise UserError('a first line\\nand a second')", "a first line\nand a second"),
         ("raise KeyError('k')", "KeyError: 'k'"),
         ("logs.leave('the other process died')", "the other process died"),

@@ -17,7 +17,7 @@ from dpvision.plan.reading import read_yaml
 
 SMALL = Path(__file__).parents[1] / "config"
 MACHINE = {"processor": "A Processor", "threads": 1}
-STAGE = "dpvision.training.run"
+STAGE = "dpvision.training.run dpvision.training.optimizers.nadam dpvision.training.schedules.plateau"
 
 
 class Results:
@@ -66,7 +66,7 @@ class Results:
     ) -> Path:
         """Of a run of the plan."""
         folder, spec = self.root / self.plan.results / "runs" / run, self.plan.runs[run]
-        code = code or code_digest(STAGE)
+        code = code or code_digest(*STAGE.split())
         at = {name: {"loss": 0.5, "top1": top1, "top5": 0.99} for name in ("train", "validation", "test")}
         session = {"code": code, "seconds": seconds / sessions, "started": "2026-01-01", "to_step": 294}
         epoch = {"step": 10, "clipped": 0.5, "validation_loss": 1.0, "test_loss": 1.0, "seconds": 0.5}

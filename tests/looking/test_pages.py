@@ -15,7 +15,7 @@ from dpvision.reporting.pages import scale_banner, write_pages
 from dpvision.reporting.report import run_labels
 
 ARRAYS = {"sha256": {"train_images.npy": "1"}}
-GOOD = {"stage": "dpvision.training.run", "commit": "abc", "lock": file_digest(LOCK)[:12], "data": content_digest(ARRAYS)}
+GOOD = {"commit": "abc", "lock": file_digest(LOCK)[:12], "data": content_digest(ARRAYS)}
 FETCHED = re.compile(r"""(?:src|href|xlink:href)\s*=\s*["'](?!#)|url\((?!#)|@import""")
 
 
@@ -30,7 +30,7 @@ def whole(results):
         change(results, run, **GOOD)
     for kind in ("studies", "hessians", "activations"):
         for name in made.kept()[kind]:
-            write_json(root / made.results / kind / name / "provenance.json", GOOD)
+            write_json(root / made.results / kind / name / "provenance.json", {"stage": "dpvision.search.study", **GOOD})
     for name in made.of_kind("tables"):
         write_text(
             root / made.results / f"tables/{name}.md", "**A table.**\n\n| ours | published |\n| --- | --- |\n| 1 | 2 |\n"
@@ -92,7 +92,7 @@ def test_a_resumed_run_says_so_and_shows_its_sessions(whole):
 def test_an_analysis_from_a_dirty_tree_is_in_the_overview(whole):
     name = whole.plan.kept()["hessians"][0]
     file = whole.root / work.folder(whole.plan, ("curvature", name)) / "provenance.json"
-    write_json(file, GOOD | {"commit": "abc+"})
+    write_json(file, read_json(file) | {"commit": "abc+"})
     assert f"hessians/{name}" in pages(whole)["overview"]
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from dpvision import code
+from dpvision.errors import UserError
+from dpvision.plan import specs
 
 REAL = code.PACKAGE
 
@@ -114,7 +116,25 @@ def test_moving_code_between_files_shows(package):
     assert digest("dpvision.begin") != before
 
 
+def test_a_module_that_is_missing_has_no_digest(package):
+    with pytest.raises(UserError, match=r"^there is no module dpvision\.gone .* MOVED in dpvision/code\.py needs a line"):
+        digest("dpvision.gone")
+
+
+def test_a_module_that_moved_is_found_by_its_old_name_too(package, monkeypatch):
+    monkeypatch.setitem(code.MOVED, "dpvision.begin", "dpvision.start")
+    assert digest("dpvision.begin") == digest("dpvision.start")
+
+
 # --- the library's own stages ---
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch) -> Path:
+    """A copy of the library, to be edited."""
+    shutil.copytree(REAL, tmp_path / "dpvision", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "PACKAGE", tmp_path / "dpvision")
+    return tmp_path / "dpvision"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +161,30 @@ def test_moving_code_between_files_shows(package):
         ("training/step.py", "search.study", True),
     ],
 )
-def test_each_stage_rests_on_its_own_code(file, stage, counts, tmp_path, monkeypatch):
-    shutil.copytree(REAL, tmp_path / "dpvision", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "PACKAGE", tmp_path / "dpvision")
-    assert changes(tmp_path / "dpvision" / file, f"dpvision.{stage}") == counts
+def test_each_stage_rests_on_its_own_code(file, stage, counts, library):
+    assert changes(library / file, f"dpvision.{stage}") == counts
+
+
+def digest_of(run: specs.Spec) -> str:
+    """As a training's record has it."""
+    code.code_digest.cache_clear()
+    return code.code_digest("dpvision.training.run", *specs.modules_of(run))
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("training/step.py", True),
+        ("training/optimizers/nadam.py", True),
+        ("training/optimizers/sgd.py", False),
+        ("training/optimizers/new.py", False),
+        ("training/schedules/plateau.py", True),
+        ("training/schedules/constant.py", False),
+        ("training/schedules/new.py", False),
+    ],
+)
+def test_a_training_rests_on_the_optimiser_and_the_schedule_that_it_has_and_on_no_other(file, counts, library, run_spec):
+    before = digest_of(run_spec())
+    with open(library / file, "a") as edited:
+        edited.write("# edited\n")
+    assert (digest_of(run_spec()) != before) == counts

@@ -213,7 +213,7 @@ SPOILT = [
         PAPER,
         SCHEDULE,
         "{factor: 0.5, patience: 3}",
-        'recipes.resnet9.schedule.name: this key is missing; it must be "plateau" or "constant" (The schedule)',
+        'recipes.resnet9.schedule.name: this key is missing; it must be "constant" or "plateau" (The schedule)',
     ),
     Spoilt(
         "a model that says not of which family",
@@ -391,7 +391,7 @@ SPOILT = [
         PAPER,
         "name: plateau",
         "name: plato",
-        'recipes.resnet9.schedule.name = "plato": must be "plateau" or "constant". Did you mean "plateau"?',
+        'recipes.resnet9.schedule.name = "plato": must be "constant" or "plateau". Did you mean "plateau"?',
     ),
     Spoilt(
         "an optimiser that does not exist",

@@ -1,6 +1,7 @@
 """The clipped sum is the sum of each example's clipped gradient, and no example moves it by more than C."""
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,7 @@ def no_example_moves_it_by_more_than_c(make: Any, narrow: Any, made_up: Any, one
         for one in range(len(images)):
             others = torch.arange(len(images)) != one
             without = vector(way(images[others], labels[others]).sums)
-            assert (everybody - without).norm() <= CLIP * (1 + 1e-6)
+            assert (everybody - without).norm() <= way.sensitivity * (1 + 1e-6)
 
 
 def every_example_is_worth_at_most_c(make: Any, narrow: Any, made_up: Any, one_at_a_time: Any) -> None:
@@ -62,8 +63,8 @@ def every_example_is_worth_at_most_c(make: Any, narrow: Any, made_up: Any, one_a
         way = make(narrow(dtype=dtype), CLIP)
         images, labels = made_up(8, dtype=dtype)
         norms = [vector(way(image[None], label[None]).sums).norm() for image, label in zip(images, labels, strict=True)]
-        assert max(norms) <= CLIP
-        assert max(norms) > 0.99 * CLIP  # and it is worth that much: gradients here are longer
+        assert max(norms) <= way.sensitivity
+        assert max(norms) > 0.99 * way.sensitivity  # and it is worth that much: gradients here are longer
 
 
 PROPERTIES = [is_the_sum_of_clipped_gradients, no_example_moves_it_by_more_than_c, every_example_is_worth_at_most_c]
@@ -268,3 +269,4 @@ def test_without_privacy_it_is_the_gradient_of_the_summed_loss(norm, narrow, mad
     cross_entropy(network(images), labels, reduction="sum").backward()
     torch.testing.assert_close(vector(found.sums), vector([p.grad for p in network.parameters()]))
     assert found.norms is None
+    assert Plain(network).sensitivity == math.inf

@@ -204,6 +204,24 @@ def test_a_note_tells_what_a_reader_should_know_of_how_the_records_were_made(tab
     assert sentence in markdown and sentence in latex
 
 
+WITH = "dpvision.training.run dpvision.training.optimizers."
+
+
+@pytest.mark.parametrize(
+    ("of_a2", "versions"),
+    [
+        ({"stage": f"{WITH}sgd", "code": "of sgd"}, 1),
+        ({"stage": f"{WITH}nadam", "code": "other"}, 2),
+        ({"code": "before optimisers were named"}, 2),
+    ],
+)
+def test_trainings_with_different_optimisers_are_not_of_different_code_for_that(table, of_a2, versions):
+    others = {run: {"stage": f"{WITH}nadam"} for run in ("a1", "a3", "b1")}
+    markdown = table(made_by=others | {"a2": of_a2 | {"sessions": [{"code": of_a2["code"], "seconds": 1}]}})[1]
+    assert ("2 versions of dpvision.training.run." in markdown) == (versions == 2)
+    assert ("different code" in markdown) == (versions > 1)
+
+
 def test_nothing_is_said_of_records_of_one_code_commit_and_lock(table):
     markdown = table()[1]
     assert not any(word in markdown for word in ("Made by", "Made with", "of 4 records"))

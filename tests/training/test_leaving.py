@@ -3,15 +3,17 @@
 import io
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
 
+from dpvision.errors import Interrupted
 from dpvision.privacy.ledger import spent
+from dpvision.training import leaving
 from dpvision.training.fit import Training
-from dpvision.training.leaving import Left
 from dpvision.training.record import metrics
 
 VIEWS = {"pad": 1, "flip": 0.5, "views": 2, "include_original": False}
@@ -25,8 +27,16 @@ KINDS = {
 }
 
 
-def asks(number: int) -> Callable[[], bool]:
-    """It is told to leave once it has asked `number` times."""
+@contextmanager
+def asked(whether: Callable[[], bool]) -> Iterator[None]:
+    """As if a signal had come once `whether` says so; it is called as often as a training looks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leaving, "asked_to_leave", whether)
+        yield
+
+
+def at_look(number: int) -> Callable[[], bool]:
+    """From the look on that comes after `number` others."""
     count = itertools.count()
     return lambda: next(count) >= number
 
@@ -53,33 +63,33 @@ def outcome(training: Training) -> list[Any]:
 
 @pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS.keys())
 def kind(request, training) -> tuple[dict[str, Any], list[Any], int]:
-    """Of a kind of run: its changes, its outcome where nobody disturbed it, and how often it asked whether to leave."""
-    asked = itertools.count()
+    """Of a kind of run: its changes, its outcome where nobody disturbed it, and how often it looked whether to leave."""
+    looks = itertools.count()
     done = training(request.param)
-    done.told = lambda: next(asked) < 0
-    done.run()
-    return request.param, outcome(done), next(asked)
+    with asked(lambda: next(looks) < 0):
+        done.run()
+    return request.param, outcome(done), next(looks)
 
 
-def test_a_training_asks_often_enough_to_be_told_in_every_step_and_evaluation(training):
+def test_a_training_looks_often_enough_to_leave_in_every_step_and_evaluation(training):
     made = []
     watched = training(SHORT)
-    watched.told = lambda: made.append((watched.made, len(watched.history))) or False
-    watched.run()
+    with asked(lambda: made.append((watched.made, len(watched.history))) or False):
+        watched.run()
     assert {step for step, _ in made} == set(range(21))
     assert {(10, 0), (20, 1)} <= set(made)  # the epochs' evaluations
 
 
 def test_left_again_and_again_it_ends_like_one_that_was_not(kind, training):
     """Every time somewhere else: before the first physical batch or the last, in an evaluation."""
-    changes, expected, asked = kind
+    changes, expected, looks = kind
     chance, begun, left, states = random.Random(0), training(changes), 0, set()
     while True:
-        begun.told = asks(chance.randrange(asked // 2))
         try:
-            begun.run()
+            with asked(at_look(chance.randrange(looks // 2))):
+                begun.run()
             break
-        except Left:
+        except Interrupted:
             left += 1
             states.add((begun.made, len(begun.history)))
         state = saved(begun)
@@ -95,10 +105,10 @@ def test_half_a_step_leaves_no_trace_wherever_it_is_given_up(training, advance):
     advance(begun, 3)
     before = flat(begun.state())
     for number in range(20):
-        begun.told = asks(number)
         try:
-            begun.step(begun.told)
-        except Left:
+            with asked(at_look(number)):
+                begun.step()
+        except Interrupted:
             assert flat(begun.state()) == before
         else:
             break
@@ -109,11 +119,9 @@ def test_half_a_step_leaves_no_trace_wherever_it_is_given_up(training, advance):
 def test_an_epochs_evaluation_that_was_given_up_is_made_again_without_its_step(training, kind):
     changes, expected, _ = kind
     begun = training(changes)
-    begun.told = lambda: begun.made == 10
-    with pytest.raises(Left):
+    with pytest.raises(Interrupted), asked(lambda: begun.made == 10):
         begun.run()
     assert (begun.made, begun.history) == (10, [])
-    begun.told = lambda: False
     begun.run()
     assert outcome(begun) == expected
 
@@ -124,7 +132,6 @@ def test_a_records_metrics_given_up_leave_the_training_as_it_was(training, numbe
     done.run()
     done.best["weights"] = {name: 2 * tensor for name, tensor in done.best["weights"].items()}  # other than the last
     before = outcome(done)
-    done.told = asks(number)
-    with pytest.raises(Left):
+    with pytest.raises(Interrupted), asked(at_look(number)):
         metrics(done)
     assert outcome(done) == before

@@ -5,18 +5,34 @@ import functools
 import hashlib
 from pathlib import Path
 
+from dpvision.errors import UserError
+
 PACKAGE = Path(__file__).parent
+
+MOVED: dict[str, str] = {"dpvision.reporting.activations": "dpvision.analyses.activations"}
+"""Modules that records of old name by other names, and what they are called now. A name in a record is for ever."""
 
 
 @functools.cache
 def code_digest(*modules: str) -> str:
-    """Of the modules' files and of every file of dpvision that they import, directly or through others."""
+    """Return the digest of the modules' files and of every file of dpvision that they import, directly or through others."""
     text = hashlib.sha256()
-    for file in sorted(set().union(*(_closure(_file_of(module)) for module in modules))):
+    for file in sorted(set().union(*(_closure(_start(module)) for module in modules))):
         text.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
         if file.with_suffix(".mplstyle").exists():
             text.update(file.with_suffix(".mplstyle").read_bytes())
     return text.hexdigest()[:12]
+
+
+def _start(module: str) -> Path:
+    """Find the file of a module, by whatever name it had."""
+    file = _file_of(MOVED.get(module, module))
+    if not file.exists():
+        raise UserError(
+            f"there is no module {module} whose code could have made this; if it was moved, MOVED in {PACKAGE.name}/code.py "
+            "needs a line with its old and its new name"
+        )
+    return file
 
 
 def _closure(start: Path) -> set[Path]:

@@ -8,5 +8,5 @@ class UserError(Exception):
     """
 
 
-class ToldToLeave(UserError):
-    """By a signal, with the state kept: the same command goes on."""
+class Interrupted(UserError):
+    """A signal asked the process to leave: the work under way was given up, and the same command goes on with it."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from dpvision.errors import ToldToLeave, UserError
+from dpvision.errors import Interrupted, UserError
 from dpvision.locks import show_in_use
 
 FAILED, LEFT = "failed: ", "left: "  # how the last words in a log begin
@@ -44,7 +44,7 @@ def job(log: str) -> Iterator[None]:
         except UserError as error:
             _terminal.write(f"{error}\n")
             with suppress(OSError):  # the disk may be full, and that the error
-                file.write(f"{LEFT if isinstance(error, ToldToLeave) else FAILED}{error}\n")
+                file.write(f"{LEFT if isinstance(error, Interrupted) else FAILED}{error}\n")
             raise SystemExit(1) from None
         except Exception as error:
             _terminal.write(f"{type(error).__name__}: {error} (the whole story: {log})\n")

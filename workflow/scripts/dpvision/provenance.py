@@ -67,7 +67,7 @@ def departures(made: dict[str, Any], commit: str | None = None, lock: str | None
         "made by a run that was resumed": len(sessions) > 1,
         "resumed with other code": len({one["code"] for one in sessions}) > 1,
         "resumed with other data": len({one["data"] for one in sessions if "data" in one}) > 1,
-        "with no digest of the data": made["stage"] == "dpvision.training.run" and "data" not in made,
+        "with no digest of the data": made["stage"].split()[0] == "dpvision.training.run" and "data" not in made,
     }
     return [text for text, so in said.items() if so]
 

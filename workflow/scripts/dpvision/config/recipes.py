@@ -4,45 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpvision.config.base import Positive, Strict
-
-
-class NAdam(Strict):
-    """Adam with Nesterov's momentum, with PyTorch's defaults but for the learning rate."""
-
-    name: Literal["nadam"]
-    """The optimiser."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """At the beginning: the schedule may change it."""
-
-
-class SGD(Strict):
-    """Stochastic gradient descent, without weight decay."""
-
-    name: Literal["sgd"]
-    """The optimiser."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """At the beginning: the schedule may change it."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Share of the last step that the next one begins with."""
-
-
-class Plateau(Strict):
-    """Multiply the learning rate by `factor` after more than `patience` epochs without a better validation loss."""
-
-    name: Literal["plateau"]
-    """The schedule."""
-    factor: Annotated[float, Field(gt=0, lt=1)]
-    """What the learning rate is multiplied by."""
-    patience: Annotated[int, Field(ge=0)]
-    """How many epochs without a better validation loss are waited for."""
-
-
-class Constant(Strict):
-    """The learning rate stays as it is."""
-
-    name: Literal["constant"]
-    """The schedule."""
+from dpvision.config.base import Positive, Strict, members, one_of
+from dpvision.training import optimizers, schedules
 
 
 class Augmentation(Strict):
@@ -74,9 +37,9 @@ class Averaging(Strict):
 class Recipe(Strict):
     """How to train."""
 
-    optimizer: Annotated[NAdam | SGD, Field(discriminator="name")]
+    optimizer: one_of(members(optimizers), "name")  # type: ignore[valid-type]
     """What turns gradients into steps."""
-    schedule: Annotated[Plateau | Constant, Field(discriminator="name")]
+    schedule: one_of(members(schedules), "name")  # type: ignore[valid-type]
     """How the learning rate changes with the epochs."""
     batch: Positive
     """Expected batch: an example joins a step with probability batch / N, each by its own coin."""

@@ -15,6 +15,7 @@ from dpvision.models.found import FAMILIES
 from dpvision.models.options import Counts, counts_of_layers
 from dpvision.plan import specs
 from dpvision.plan.specs import Spec
+from dpvision.training import optimizers
 
 FORWARD_AND_BACKWARD = 3  # the gradients of inputs and of weights cost one forward pass each
 HESSIAN_PRODUCT = 3 * FORWARD_AND_BACKWARD  # the derivative of a gradient, and the gradient itself
@@ -104,8 +105,9 @@ def record_bytes(run: Spec) -> int:
 
 
 def checkpoint_bytes(run: Spec) -> int:
-    """While it is unfinished: weights, those of the best epoch, their average, and the optimiser's one or two of each."""
-    copies = 2 + (1 if run["recipe"]["averaging"] else 0) + (1 if run["recipe"]["optimizer"]["name"] == "sgd" else 2)
+    """While it is unfinished: weights, those of the best epoch, their average, and what the optimiser keeps for each."""
+    recipe = run["recipe"]
+    copies = 2 + (1 if recipe["averaging"] else 0) + optimizers.module(recipe["optimizer"]["name"]).COPIES
     return counts_of(run).parameters * NUMBER * copies
 
 

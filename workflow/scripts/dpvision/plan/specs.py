@@ -154,13 +154,18 @@ def as_planned(run: Spec) -> Spec:
 
 
 def network_module(run: Spec) -> str:
-    """Return the module that a run's network is built by, which is found by its family's name."""
+    """Name the module that a run's network is built by, which is found by its family's name."""
     return f"dpvision.models.{run['model']['family']}.network"
 
 
 def modules_of(run: Spec) -> list[str]:
-    """Return the modules of a run's code that are found by a name in its spec: no import says that it rests on them."""
-    return [network_module(run)]
+    """Name the modules of a run's code that are found by name: no import leads a digest of code to them."""
+    recipe = run["recipe"]
+    return [
+        network_module(run),
+        f"dpvision.training.optimizers.{recipe['optimizer']['name']}",
+        f"dpvision.training.schedules.{recipe['schedule']['name']}",
+    ]
 
 
 def training_count(run: Spec) -> int:

@@ -4,10 +4,11 @@
 
 `images` are [B, C, H, W], or [B, K, C, H, W] with K views of each example, whose loss is then the mean over its views.
 `sums` is the sum over the examples of min(1, C / |g|) g, where g is an example's gradient over all trainable
-parameters together, and nothing where g is not finite: one example more or less moves it by at most C. Callers
-add the sums of as many physical batches as they like and add noise once.
+parameters together, and nothing where g is not finite: one example more or less moves it by at most C, which the way
+calls its `sensitivity`. Callers add the sums of as many physical batches as they like, and noise of that scale once.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,7 +28,23 @@ class Gradients:
 
 
 class Way(Protocol):
+    @property
+    def sensitivity(self) -> float:
+        """Bound how far one example more or less moves `sums`, in the L2 norm over all parameters together."""
+        ...
+
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients: ...
+
+
+class Clipped:
+    """A way that clips each example's gradient to the norm `clip`."""
+
+    clip: float
+
+    @property
+    def sensitivity(self) -> float:
+        """Return C: each example adds a gradient that is no longer, or nothing."""
+        return self.clip
 
 
 def trainable(network: nn.Module) -> list[nn.Parameter]:
@@ -57,7 +74,7 @@ def clip_factors(norms: Tensor, clip: float, dtype: torch.dtype) -> Tensor:
     return (clip / (norms * margin).clamp(min=clip)).to(dtype)
 
 
-class OneAtATime:
+class OneAtATime(Clipped):
     """By PyTorch's own gradient of one example's loss after the other: slow, and plain to see."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:
@@ -79,7 +96,7 @@ class OneAtATime:
         return Gradients(sums, torch.cat(losses), torch.cat(norms))
 
 
-class OpacusHooks:
+class OpacusHooks(Clipped):
     """Per-example gradients kept by Opacus' hooks on every layer, then scaled and summed: the loop that its users run."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:
@@ -116,6 +133,8 @@ class OpacusHooks:
 
 class Plain:
     """Not private: the gradient of the summed loss, for the control that trains without a budget."""
+
+    sensitivity = math.inf  # nothing is clipped: no noise would make it private
 
     def __init__(self, network: nn.Module) -> None:
         self.network = network

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from dpvision.memory import peak_mb
-from dpvision.privacy.clipping import Gradients, clip_factors, losses_of, trainable
+from dpvision.privacy.clipping import Clipped, Gradients, clip_factors, losses_of, trainable
 from dpvision.privacy.contributions import Contribution, Kept, Ways, Weight, keep
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Tape
@@ -42,7 +42,7 @@ NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients
 UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
 
 
-class Fast:
+class Fast(Clipped):
     """`choices`, of an earlier one for the same network, are taken instead of timing; `memory_mb` limits what is tried."""
 
     def __init__(self, network: nn.Module, clip: float, choices: Choices | None = None, memory_mb: float = math.inf) -> None:

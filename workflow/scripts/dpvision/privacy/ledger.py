@@ -3,7 +3,7 @@
 from typing import Any
 
 from dpvision.plan import specs
-from dpvision.privacy.accounting import Mechanism, calibrate, epsilon_of, prv_epsilon, selection_epsilon
+from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
 
 NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
@@ -25,18 +25,8 @@ NOT_ACCOUNTED = [
 ]
 
 
-def noise_multiplier(spec: specs.Spec) -> float | None:
-    """σ of a run: what the authors' protocol says, or else the least for its budget; none without a budget."""
-    if "protocol" in spec:
-        return spec["protocol"]["sigma"]
-    budget = spec["budget"]
-    if budget is None:
-        return None
-    return calibrate(budget["epsilon"], budget["delta"], specs.sampling_rate(spec), specs.step_count(spec))
-
-
 def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict]) -> dict[str, Any]:
-    """The ledger of a run; `mechanism` is none without a budget, `found` the best.json of each search that chose for it."""
+    """Return the ledger of a run that made `mechanism.steps` steps; `found`: the best.json of each search that chose for it."""
     if mechanism is None:
         return no_ledger()
     arguments = (mechanism, specs.step_count(spec), spec["recipe"]["clip"], spec["budget"], specs.training_count(spec))

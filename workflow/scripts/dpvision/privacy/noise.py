@@ -1,4 +1,4 @@
-"""Gaussian noise for a sum whose sensitivity is C."""
+"""Gaussian noise for a sum that one example moves by at most its sensitivity."""
 
 from collections.abc import Sequence
 
@@ -7,5 +7,5 @@ from torch import Tensor
 
 
 def noise_like(tensors: Sequence[Tensor], scale: float, generator: torch.Generator) -> list[Tensor]:
-    """N(0, scale^2) in the tensors' shapes; `scale` is sigma * C, once a step whatever the batch."""
+    """Draw N(0, scale^2) in the tensors' shapes; `scale` is sigma * sensitivity, once a step whatever the batch."""
     return [torch.empty_like(t).normal_(0, scale, generator=generator) for t in tensors]

@@ -19,12 +19,21 @@ def simulation(spec: Spec) -> str:
 def made_by(provenances: Iterable[dict[str, Any]]) -> list[str]:
     """Sentences of what a reader should know before trusting; none where all is of one code, commit and lock."""
     records = list(provenances)
-    codes: dict[str, set[str]] = {}
+    codes: dict[str, dict[str, set[str]]] = {}  # of a module, by all modules beside which it made records
     for record in records:
-        codes.setdefault(record["stage"], set()).update(one["code"] for one in (record, *record.get("sessions", [])))
-    mixed = [f"{len(versions)} versions of {stage}" for stage, versions in sorted(codes.items()) if len(versions) > 1]
+        module = record["stage"].split()[0]
+        versions = codes.setdefault(module, {}).setdefault(record["stage"], set())
+        versions.update(one["code"] for one in (record, *record.get("sessions", [])))
+    counted = {module: _versions(module, by_stage) for module, by_stage in sorted(codes.items())}
+    mixed = [f"{count} versions of {module}" for module, count in counted.items() if count > 1]
     sentences = [f"Made by different code: {', '.join(mixed)}."] if mixed else []
     if len({record["lock"] for record in records}) > 1:
         sentences.append("Made with different packages: more than one lock.")
     counts = Counter(text for record in records for text in departures(record))
     return sentences + [f"{count} of {len(records)} records: {text}." for text, count in counts.items()]
+
+
+def _versions(module: str, codes: dict[str, set[str]]) -> int:
+    """Count versions of a module: other modules beside it make no other version, but their absence is an earlier one."""
+    alone = codes.get(module, set())
+    return len(alone) + max((len(found) for stage, found in codes.items() if stage != module), default=0)

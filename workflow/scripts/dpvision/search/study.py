@@ -27,7 +27,7 @@ from dpvision.files import canonical_json, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
 from dpvision.plan import specs
-from dpvision.privacy.accounting import calibrate
+from dpvision.privacy.mechanism import mechanism_of
 from dpvision.provenance import Origin
 from dpvision.training.fit import Training
 from dpvision.training.machine import device
@@ -172,7 +172,7 @@ def _train(trial: optuna.Trial, training: Training) -> float:
 
 def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: Path) -> None:
     """best.json, the same whatever the order in which the workers came to it; trials.csv; provenance."""
-    origin = Origin("dpvision.search.study")
+    origin = Origin(" ".join(["dpvision.search.study", *specs.modules_of(spec["run"])]))
     study = Study(spec, folder)
     finished = study.trials(*FINISHED)
     if not study.complete():
@@ -197,11 +197,10 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
 
 
 def _privacy(spec: specs.Spec, trials: int) -> dict[str, Any]:
-    """What a ledger needs to say what the search would cost."""
-    run = spec["run"]
-    q, steps = specs.sampling_rate(run), specs.step_count(run)
-    sigma = calibrate(run["budget"]["epsilon"], run["budget"]["delta"], q, steps)
-    return {"trials": trials, "sampling_rate": q, "noise_multiplier": sigma, "steps": steps}
+    """Return what a ledger needs to say what the search would cost."""
+    trial = mechanism_of(spec["run"])
+    assert trial is not None  # a search names its ε
+    return {"trials": trials, "sampling_rate": trial.q, "noise_multiplier": trial.sigma, "steps": trial.steps}
 
 
 def _rows(spec: specs.Spec, trials: list[FrozenTrial]) -> list[dict[str, Any]]:

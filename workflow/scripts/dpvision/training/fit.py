@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, Fast
-from dpvision.privacy.ledger import noise_multiplier
+from dpvision.privacy.mechanism import mechanism_of
+from dpvision.training import optimizers, schedules
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
-from dpvision.training.leaving import Told, stay
 from dpvision.training.precision import in_precision
 from dpvision.training.randomness import stream, stream_seed
 from dpvision.training.step import Step
@@ -54,7 +55,8 @@ class Training:
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
         self.divisor = specs.simulated(spec)
-        self.sigma = noise_multiplier(spec)
+        self.whole = mechanism_of(spec)  # of all steps; none: not private
+        self.sigma = None if self.whole is None else self.whole.sigma
 
         train, held_out = split(spec["data"]["train"], spec["data"]["validation"], spec["data"]["split_seed"])
         constants = (spec["data"]["mean"], spec["data"]["std"], device)
@@ -68,8 +70,8 @@ class Training:
             torch.manual_seed(stream_seed(seed, "weights"))
             self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
-        self.optimizer = _optimizer(recipe["optimizer"], self.network)
-        self.schedule = _schedule(recipe["schedule"], self.optimizer)
+        self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)
+        self.schedule = schedules.module(recipe["schedule"]["name"]).build(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
         name = digest(specs.on_one_device(spec))
         self.sampling = stream(seed, f"sampling of {name}")
@@ -78,7 +80,7 @@ class Training:
         self.views = None
         if recipe["augmentation"]:
             self.views = Views(**recipe["augmentation"], generator=augmented, black=self.train.black)
-        self.decided = Decided(decided, spec, device) if decided and self.sigma and devices.first else None
+        self.decided = Decided(decided, spec, device) if decided and self.whole and devices.first else None
         sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
         self.step = Step(
             in_precision(self.network, recipe["precision"]),
@@ -95,7 +97,6 @@ class Training:
             memory_mb=memory_mb,
             devices=devices,
         )
-        self.told: Told = stay  # asked between physical batches; where it says so, `Left` comes out of whatever is under way
         self.made = 0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}
@@ -106,7 +107,7 @@ class Training:
     @property
     def mechanism(self) -> Mechanism | None:
         """What has been spent so far, as the accountant sees it; in a simulation, what would have been."""
-        return None if self.sigma is None else Mechanism(self.q, self.sigma, self.made)
+        return self.whole and replace(self.whole, steps=self.made)
 
     @property
     def epsilon(self) -> float | None:
@@ -136,7 +137,8 @@ class Training:
             after_step(self)
 
     def _make_step(self) -> None:
-        seen = self.step(self.told)
+        seen = self.step()
+        self._advance_schedule(None)
         if self.decided and not self.made:  # the first step decides
             self.decided.write(self.choices)
         if self.average:
@@ -165,8 +167,11 @@ class Training:
         if row["validation_top1"] > self.best["top1"]:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
             self.best = {"epoch": row["epoch"], "top1": row["validation_top1"], "weights": weights}
-        if isinstance(self.schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            self.schedule.step(row["validation_loss"])
+        self._advance_schedule(row)
+
+    def _advance_schedule(self, epoch: dict[str, Any] | None) -> None:
+        if self.schedule:
+            schedules.module(self.spec["recipe"]["schedule"]["name"]).advance(self.schedule, epoch)
 
     def _held_out(self, network: nn.Module) -> dict[str, float]:
         """Of the examples that no step sees; once where the test split is the validation split."""
@@ -178,7 +183,7 @@ class Training:
     def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
         """Of the live network, or of another with its layers; in the precision in which it is trained."""
         network = in_precision(self.network if network is None else network, self.spec["recipe"]["precision"])
-        return evaluate(network, examples, self.physical_batch, self.told, self.devices)
+        return evaluate(network, examples, self.physical_batch, self.devices)
 
     def state(self) -> dict[str, Any]:
         """All that the steps to come depend on, and all that was seen so far."""
@@ -217,18 +222,6 @@ class Training:
         self._losses = [t.to(self.device) for t in state["losses"]]
         self._norms = [t.to(self.device) for t in state["norms"]]
         self._seconds = state["seconds"]
-
-
-def _optimizer(optimizer: dict, network: nn.Module) -> torch.optim.Optimizer:
-    if optimizer["name"] == "sgd":
-        return torch.optim.SGD(network.parameters(), lr=optimizer["learning_rate"], momentum=optimizer["momentum"])
-    return torch.optim.NAdam(network.parameters(), lr=optimizer["learning_rate"])
-
-
-def _schedule(schedule: dict, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.ReduceLROnPlateau | None:
-    if schedule["name"] == "constant":
-        return None
-    return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=schedule["factor"], patience=schedule["patience"])
 
 
 def _clipping(norms: torch.Tensor, clip: float) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ import pickle
 import sys
 import threading
 
-from dpvision.errors import ToldToLeave
+from dpvision.errors import Interrupted
 from dpvision.training.devices import joined
 from dpvision.training.machine import settle
 from dpvision.training.run import take_part
@@ -21,7 +21,7 @@ def main() -> None:
     try:
         with joined(rank, count, meeting) as devices:
             take_part(devices, *work)
-    except ToldToLeave:
+    except Interrupted:
         pass  # as all were: the first one says so
     except Exception:
         logging.exception("failed:")

@@ -2,13 +2,13 @@
 
 import logging
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from dpvision.data.prepared import data_part, load
-from dpvision.errors import ToldToLeave
+from dpvision.errors import Interrupted
 from dpvision.files import digest, read_json
 from dpvision.logs import Progress
 from dpvision.plan import specs
@@ -17,7 +17,7 @@ from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.devices import Devices, together
 from dpvision.training.fit import Training
-from dpvision.training.leaving import Left
+from dpvision.training.leaving import asked_to_leave, leaving_on_signals
 from dpvision.training.owner import owned
 from dpvision.training.record import finished_since, metrics, show, write_record
 from dpvision.training.underway import UnderWay
@@ -66,8 +66,8 @@ def take_part(
     still_ours: Callable[[], None] = lambda: None,
 ) -> None:
     """As one of the processes of a run, of which the first keeps the state and leaves the record."""
-    origin = Origin("dpvision.training.run")
-    with _told_to_leave() as told:
+    origin = Origin(" ".join(["dpvision.training.run", *specs.modules_of(spec)]))
+    with leaving_on_signals():
         place = Checkpoint(checkpoint, still_ours)
         device = devices.device()
         memory_mb /= devices.count if device.type == "cpu" else 1
@@ -76,7 +76,6 @@ def take_part(
         sessions = _resume(training, place)
         underway = UnderWay(checkpoint, still_ours)
         underway.kept = training.made
-        training.told = lambda: bool(told)
 
         def so_far() -> list[dict[str, Any]]:
             return [*sessions, _session(origin, training, prepared.digest)]
@@ -95,9 +94,9 @@ def take_part(
                 place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
                 underway.kept = training.made
 
-        def report(told: str | None = None) -> None:
+        def report(interrupted_by: str | None = None) -> None:
             if devices.first:
-                underway.write(training, progress.seconds_left(training.made), told)
+                underway.write(training, progress.seconds_left(training.made), interrupted_by)
 
         def after_epoch(training: Training) -> None:
             progress.line(_epoch_line(training))
@@ -115,12 +114,13 @@ def take_part(
                 spec, data=prepared.digest, sessions=so_far(), resumed=bool(sessions), clipping=training.choices
             )
             write_record(record, training, spent(spec, training.mechanism, found), made_by, still_ours)
-        except Left:
+        except Interrupted:
             save()
-            (number,) = devices.largest(told[0] if told else 0)
-            report(signal.Signals(number).name)
-            raise ToldToLeave(
-                f"told to leave ({signal.Signals(number).name}) at step {training.made} of {training.planned}: the state is "
+            (number,) = devices.largest(asked_to_leave())
+            name = signal.Signals(number).name
+            report(name)
+            raise Interrupted(
+                f"told to leave ({name}) at step {training.made} of {training.planned}: the state is "
                 f"kept in {place.file}, the same command goes on from there"
             ) from None
         place.remove()
@@ -146,19 +146,6 @@ def _session(origin: Origin, training: Training, data: str) -> dict[str, Any]:
     """One of the processes that made a run; a run that was never interrupted has one."""
     made_of = {"code": origin.code, "commit": origin.commit, "lock": origin.lock, "data": data}
     return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, **made_of}
-
-
-@contextmanager
-def _told_to_leave() -> Iterator[list[int]]:
-    """Filled by signals that here ask for a checkpoint and an end; a cluster sends SIGUSR1 ahead of a time limit."""
-    told: list[int] = []
-    asks = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-    before = {s: signal.signal(s, lambda number, _: told.append(number)) for s in asks}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _line(training: Training) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -9,12 +10,13 @@ from torch import Tensor, nn
 
 from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
+from dpvision.errors import Interrupted
 from dpvision.privacy.clipping import Plain, Way, trainable
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.noise import noise_like
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.examples import Examples, pieces
-from dpvision.training.leaving import Left, Told, stay
+from dpvision.training.leaving import until_asked_to_leave
 
 
 @dataclass
@@ -56,25 +58,21 @@ class Step:
         if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
-    def __call__(self, told: Told = stay) -> Seen:
-        """Told to leave, it is as if it had not begun, and the next one is the same step."""
+    def __call__(self) -> Seen:
+        """Make one step. Interrupted, it is as if it had not begun, and the next one is the same step."""
         self.network.train()
-        drawn = [stream.get_state() for stream in self._streams()]
-        sample = self.sampler.sample()
-        sums = self._beginning()
-        losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
-        left = False
-        for images, labels in self._physical_batches(sample):
-            if left := told():
-                break
-            part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
-            torch._foreach_add_(sums, part.sums)
-            losses.append(part.losses)
-            norms += [] if part.norms is None else [part.norms]
-        if any(self.devices.largest(left)):
-            for stream, state in zip(self._streams(), drawn, strict=True):
-                stream.set_state(state)
-            raise Left
+        with self._drawing_again_if_interrupted():
+            sample = self.sampler.sample()
+            if self.sigma is not None and self.devices.first:  # once a step; ahead of all else: it needs no memory of its own
+                sums = noise_like(self.parameters, self.sigma * self.gradients.sensitivity, self.noise)
+            else:
+                sums = [torch.zeros_like(p) for p in self.parameters]
+            losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
+            for images, labels in until_asked_to_leave(self._physical_batches(sample), self.devices):
+                part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
+                torch._foreach_add_(sums, part.sums)
+                losses.append(part.losses)
+                norms += [] if part.norms is None else [part.norms]
         self.devices.add_up(sums)
         torch._foreach_div_(sums, self.expected_batch)
         for parameter, gradient in zip(self.parameters, sums, strict=True):
@@ -97,18 +95,20 @@ class Step:
             self.gradients(images, labels)
         self.gradients.choices = self.devices.from_first(self.gradients.choices)
 
-    def _streams(self) -> list[torch.Generator]:
-        """All randomness of a step."""
-        return [self.sampler.generator, self.noise, *([self.views.generator] if self.views else [])]
-
-    def _beginning(self) -> list[Tensor]:
-        """What the sums begin as: the step's noise, so that it needs no memory of its own; the first process's alone."""
-        if self.sigma is None or not self.devices.first:
-            return [torch.zeros_like(p) for p in self.parameters]
-        return noise_like(self.parameters, self.sigma * self.clip, self.noise)
+    @contextmanager
+    def _drawing_again_if_interrupted(self) -> Iterator[None]:
+        """Put all random streams of a step back to where they were if it is given up."""
+        streams = [self.sampler.generator, self.noise, *([self.views.generator] if self.views else [])]
+        states = [stream.get_state() for stream in streams]
+        try:
+            yield
+        except Interrupted:
+            for stream, state in zip(streams, states, strict=True):
+                stream.set_state(state)
+            raise
 
     def _physical_batches(self, sample: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Of this process's part of a sample; views are drawn for the whole of it."""
+        """Cut this process's part of a sample into physical batches; views are drawn for the whole sample."""
         cut = pieces(self.devices.share(sample), self.physical_batch)
         if self.views is None:
             yield from map(self.examples.batch, cut)

@@ -26,8 +26,8 @@ class UnderWay:
     def due(self) -> bool:
         return time.monotonic() - self.written > EVERY
 
-    def write(self, training: "Training", seconds_left: float | None, told: str | None = None) -> None:
-        """`told`: the signal that it leaves for. A full disk is the checkpoint's business."""
+    def write(self, training: "Training", seconds_left: float | None, interrupted_by: str | None = None) -> None:
+        """Show how far it is; `interrupted_by` names the signal that ended it. A full disk is the checkpoint's business."""
         self.still_ours()
         last = training.history[-1] if training.history else {}
         progress = {
@@ -41,7 +41,7 @@ class UnderWay:
             "test_top1": last.get("test_top1"),
             "seconds_left": seconds_left,
             "kept": self.kept,
-            "told": told,
+            "told": interrupted_by,
         }
         with suppress(OSError):
             if training.history:

@@ -8,7 +8,7 @@ from typing import Any
 from dpvision.files import read_json
 from dpvision.plan import specs
 from dpvision.plan.stages import STAGES, Key
-from dpvision.privacy.accounting import calibrate
+from dpvision.privacy.mechanism import mechanism_of
 from dpvision.verify.finding import ABSENT, Finding, equal
 from dpvision.verify.place import Place
 from dpvision.verify.runs import TOLERANCE, data_of
@@ -53,14 +53,13 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
 
 
 def _price_of_trials(spec: specs.Spec, best: dict[str, Any], where: str) -> Iterator[Finding]:
-    run, says = spec["run"], best["privacy"]
-    q, steps, budget = specs.sampling_rate(run), specs.step_count(run), run["budget"]
+    trial, says = mechanism_of(spec["run"]), best["privacy"]
+    assert trial is not None  # a search names its ε
     yield from equal(where, "privacy.trials", best["trials"], says["trials"])
-    yield from equal(where, "privacy.sampling_rate by the spec", q, says["sampling_rate"])
-    yield from equal(where, "privacy.steps by the spec", steps, says["steps"])
-    sigma = calibrate(budget["epsilon"], budget["delta"], q, steps)
-    if abs(sigma - says["noise_multiplier"]) > TOLERANCE:
-        yield Finding(where, "privacy.noise_multiplier for the spec's budget", sigma, says["noise_multiplier"])
+    yield from equal(where, "privacy.sampling_rate by the spec", trial.q, says["sampling_rate"])
+    yield from equal(where, "privacy.steps by the spec", trial.steps, says["steps"])
+    if abs(trial.sigma - says["noise_multiplier"]) > TOLERANCE:
+        yield Finding(where, "privacy.noise_multiplier for the spec's budget", trial.sigma, says["noise_multiplier"])
 
 
 def analysis(place: Place, key: Key) -> Iterator[Finding]:

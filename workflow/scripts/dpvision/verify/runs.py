@@ -10,7 +10,8 @@ from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
 from dpvision.plan.stages import Key
 from dpvision.privacy.accounting import Mechanism
-from dpvision.privacy.ledger import noise_multiplier, spent
+from dpvision.privacy.ledger import spent
+from dpvision.privacy.mechanism import mechanism_of
 from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
 
@@ -93,23 +94,22 @@ def _metrics(history: list[dict[str, str]], metrics: dict[str, Any], where: str)
 def _ledger(
     spec: specs.Spec, found: dict[str, dict], history: list[dict[str, str]], ledger: dict[str, Any], folder: str
 ) -> Iterator[Finding]:
-    """ε from its own q, σ and steps; and those from the spec."""
-    where, budget = f"{folder}/ledger.json", spec["budget"]
-    if budget is None:
+    """Compute ε from its own q, σ and steps, and compare those with the spec's."""
+    where, planned = f"{folder}/ledger.json", mechanism_of(spec)
+    if planned is None:
         yield from equal(where, "what a run without a budget says", spent(spec, None, {}), ledger)
         return
     divisor = specs.simulated(spec)
     yield from equal(where, "private", divisor == 1, ledger["private"])
     numbers = ledger["simulated"] if divisor > 1 else ledger
-    steps = specs.step_count(spec)
     says = Mechanism(numbers["sampling_rate"], numbers["noise_multiplier"], numbers["steps"]["made"])
     yield from _compared(where, spent(spec, says, found), ledger)
-    yield from equal(where, "sampling_rate by the spec", specs.sampling_rate(spec), says.q)
-    yield from equal(where, "steps made by the spec", steps, says.steps)
-    yield from close(where, "noise_multiplier by the spec", noise_multiplier(spec), says.sigma, TOLERANCE / says.sigma)
+    yield from equal(where, "sampling_rate by the spec", planned.q, says.q)
+    yield from equal(where, "steps made by the spec", planned.steps, says.steps)
+    yield from close(where, "noise_multiplier by the spec", planned.sigma, says.sigma, TOLERANCE / says.sigma)
     column = "simulated_epsilon" if divisor > 1 else "epsilon"
     for row in history:
-        epsilon = Mechanism(says.q, says.sigma, int(row["step"])).epsilon(budget["delta"])
+        epsilon = Mechanism(says.q, says.sigma, int(row["step"])).epsilon(spec["budget"]["delta"])
         what = f"epoch {row['epoch']}: {column} after {row['step']} steps"
         yield from close(f"{folder}/history.csv", what, epsilon, _number(row[column]))
 
