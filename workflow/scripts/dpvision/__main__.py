@@ -114,7 +114,7 @@ def _plan(
 ) -> None:
     from dpvision.looking import budget as budgets
     from dpvision.looking import estimate
-    from dpvision.plan.overview import artifacts_of, overview
+    from dpvision.looking.overview import artifacts_of, overview
 
     loaded = _load(scale)
     if not (cost or budget or json):

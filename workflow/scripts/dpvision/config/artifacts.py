@@ -48,6 +48,8 @@ class Table(OfCells):
     MAKER: ClassVar = "dpvision.reporting.tables"
     FILES: ClassVar = ("tables/{}.csv", "tables/{}.md", "tables/{}.tex")
 
+    statistic: Literal["median", "best"] = "median"
+    """Over the seeds."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
     columns: Literal["dataset", "model", "recipe", "search", "epsilon", "delta", "protocol"] | None = None

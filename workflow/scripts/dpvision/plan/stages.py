@@ -42,9 +42,6 @@ class Stage:
     analysis: bool = False
     """Whether it looks at the weights of a training: all analyses are one rule."""
 
-    def module(self) -> str:
-        return self.job.split(":")[0]
-
 
 def _analysis(name: str, folder: str, product: str, words: tuple[str, str], cost: Callable, job: str) -> Stage:
     """Make the entry of an analysis of a training's weights."""

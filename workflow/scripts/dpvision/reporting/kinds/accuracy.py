@@ -15,8 +15,6 @@ class Options(Table):
 
     kind: Literal["accuracy"]
     """What it is."""
-    statistic: Literal["median", "best"] = "median"
-    """Over the seeds."""
 
     READS: ClassVar = {
         "metrics": ("train/metrics.json",),

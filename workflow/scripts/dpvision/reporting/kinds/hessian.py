@@ -15,8 +15,6 @@ class Options(Table):
 
     kind: Literal["hessian"]
     """What it is."""
-    statistic: Literal["median", "best"] = "median"
-    """Over the seeds."""
 
     READS: ClassVar = {
         "hessians": ("hessian/hessian.json",),

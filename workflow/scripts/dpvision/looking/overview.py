@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 
 from dpvision.errors import UserError
+from dpvision.looking.text import aligned, counted
 from dpvision.plan.plan import Plan
 from dpvision.plan.reading import nearest
 from dpvision.plan.stages import STAGES
@@ -22,8 +23,8 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
     parts = []
     for stage, entry in STAGES.items():
         if of := [made for key, made in done.items() if key[0] == stage]:
-            parts.append(f"{len(of)} {entry.words[len(of) != 1]} ({sum(of)} made)")
-    lines = [f"scale {plan.scale}: {plan.title}", "", *_aligned(rows), "", ", ".join(parts)]
+            parts.append(f"{counted(*entry.words, len(of))} ({sum(of)} made)")
+    lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), "", ", ".join(parts)]
     lines += [f"not made: {plan.missing_data(name)}" for name in plan.wanting] if "all" in targets else []
     files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
     if files:
@@ -48,11 +49,6 @@ def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:
 
 def _there(files: list[str], root: Path) -> bool:
     return all((root / file).exists() for file in files)
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _by_name(files: list[str]) -> list[list[str]]:
