@@ -15,9 +15,6 @@ from dpvision.plan.specs import Spec
 if TYPE_CHECKING:
     from dpvision.analyses.run import Trained
 
-# What the paper's Figure 2 calls them: residual path, convolutional path, their sum, the sum after ScaleNorm.
-PLACES = ("V_R", "V_F", "V_A", "V_A^S")
-
 
 @torch.no_grad()
 def around_addition(network: nn.Module, images: Tensor) -> dict[str, Tensor]:
