@@ -45,7 +45,7 @@ class Run:
         if not self.provenance:
             return None
         codes = {self.provenance["code"], *(session["code"] for session in self.sessions)}
-        now = code_digest(self.provenance["stage"])
+        now = code_digest(*self.provenance["stage"].split())
         return None if codes == {now} else f"{' and '.join(sorted(codes))}, now {now}"
 
 
