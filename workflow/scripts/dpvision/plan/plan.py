@@ -156,8 +156,9 @@ class Plan:
         return {name: list(dict.fromkeys(self._files_read(spec, reads))) for name, reads in spec["reads"].items()}
 
     def _files_read(self, spec: Spec, reads: list[str]) -> Iterable[str]:
-        for stage, file in (read.split("/") for read in reads):
-            for cell in spec["cells"]:
+        """Yield the files that are read of every cell, or of each what it says itself: claims look at different things."""
+        for cell in spec["cells"]:
+            for stage, file in (read.split("/") for read in cell.get("reads", reads)):
                 yield from (f"{self.folder((stage, name))}/{file}" for name in cell["work"].get(stage, {}).values())
 
     def everything(self, target: str) -> list[str]:
