@@ -25,6 +25,8 @@ recipes:
   resnet9: {batch: 128, epochs: 12}
 cells:
   cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42], models: [scaleresnet9]}
+"""
+ARTIFACTS = """
 artifacts:
   table1: {kind: accuracy, title: Test accuracy, cells: [cifar10]}
 """
@@ -37,7 +39,7 @@ def project(tmp_path) -> Path:
     (tmp_path / "config/scales/quick.yaml").write_text("title: the demo without a search, one seed, a few epochs\n")
     folder = tmp_path / "config/papers/scalenorm"
     paper = folder / "paper.yaml"
-    paper.write_text(paper.read_text().split("artifacts:")[0] + "artifacts: {}\n")
+    paper.write_text(paper.read_text().split("artifacts:")[0] + ARTIFACTS)
     (folder / "quick.yaml").write_text(QUICK)
     (folder / "published.yaml").write_text("[]\n")
     (folder / "claims.yaml").unlink()
