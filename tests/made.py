@@ -5,12 +5,13 @@ import subprocess
 from pathlib import Path
 
 from dpvision import plan
+from dpvision.analyses.run import analyse
 from dpvision.archive.pack import write_archive
-from dpvision.curvature.job import examine
 from dpvision.data.download import fetch
 from dpvision.data.prepare import prepare
 from dpvision.files import write_if_changed, write_text
-from dpvision.reporting.activations import measure
+from dpvision.plan.plan import folder_of
+from dpvision.plan.stages import ANALYSES, STAGES
 from dpvision.reporting.claims import write_claims
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.tables import write_table
@@ -20,29 +21,30 @@ from dpvision.training.run import train
 ROOT = Path(__file__).parents[1]
 SCALE = """
 title: seconds
-papers:
-  scalenorm:
-    seeds: [113, 34]
-    models: {resnet9: {width: 0.0625}, scaleresnet9: {width: 0.0625}}
-    recipes:
-      resnet9: {batch: 256, epochs: 2}
-      simulated:
-        {optimizer: {name: sgd, learning_rate: 0.1}, schedule: {name: constant}, batch: 256, epochs: 2, clip: 1.0, simulate: 4}
-    searches: {groups: {space: {model.groups: [1, 4]}, trials: 2, prune_below: 0.0}}
-    cells:
-      cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42, null]}
-      simulated: {dataset: digits, models: [resnet9], recipe: simulated, epsilons: [3.0], delta: 1.0e-4}
-      authors:
-        dataset: digits
-        models: [resnet9]
-        recipe: resnet9
-        epsilons: [7.42]
-        delta: 1.0e-4
-        protocol: {targets: [7.62], sigmas: [2.0], physical_batch: 100}
-    artifacts: {table1: {cells: [cifar10, simulated, authors]}}
-    hessian: {examples: 32, iterations: 3, lanczos_steps: 4}
-    activations: {examples: 32, bins: 10}
 """
+OVERLAY = """
+seeds: [113, 34]
+models: {resnet9: {width: 0.0625}, scaleresnet9: {width: 0.0625}}
+recipes:
+  resnet9: {batch: 256, epochs: 2}
+  simulated:
+    {optimizer: {name: sgd, learning_rate: 0.1}, schedule: {name: constant}, batch: 256, epochs: 2, clip: 1.0, simulate: 4}
+searches: {groups: {space: {model.groups: [1, 4]}, trials: 2, prune_below: 0.0}}
+cells:
+  cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42, null]}
+  simulated: {dataset: digits, models: [resnet9], recipe: simulated, epsilons: [3.0], delta: 1.0e-4}
+  authors:
+    dataset: digits
+    models: [resnet9]
+    recipe: resnet9
+    epsilons: [7.42]
+    delta: 1.0e-4
+    protocol: {targets: [7.62], sigmas: [2.0], physical_batch: 100}
+artifacts: {table1: {cells: [cifar10, simulated, authors], columns: protocol}}
+hessian: {examples: 32, iterations: 3, lanczos_steps: 4}
+activations: {examples: 32, bins: 10}
+"""
+WRITERS = {"tables": write_table, "figures": write_figure}
 
 
 def make_all(root: Path, made: plan.Plan) -> None:
@@ -50,34 +52,31 @@ def make_all(root: Path, made: plan.Plan) -> None:
     for name, entry in made.sources.items():
         if name == "digits":
             fetch(name, entry, None, root / plan.DATA / "raw" / name)
-    for name, spec in made.data.items():
-        prepare(spec, root / plan.DATA / "raw" / spec["name"], root / plan.DATA / "prepared" / name)
     results = root / made.results
-    for name, spec in made.studies.items():
-        folder = results / "studies" / name
-        work(spec, root / made.data_of(spec["run"]), folder, folder / "workers/0.json", results / "choices", 512, 1000)
-        conclude(spec, folder, folder / "best.json", folder / "trials.csv", folder / "provenance.json")
-    for name, spec in made.runs.items():
-        studies = [root / best for best in made.studies_of(name)]
-        folders = (results / "runs" / name, results / "checkpoints" / name, results / "choices")
-        train(spec, root / made.data_of(spec), studies, *folders, 512, 1000, 0.0)
-        write_text(results / f"logs/train/{name}.log", f"12:00:00  read {ROOT}/config in {Path.home()}\n")
-    for kind, all_of, function, product, more in (
-        ("hessians", made.hessians, examine, "hessian.json", [512]),
-        ("activations", made.activations, measure, "histograms.csv", []),
-    ):
-        for name, spec in all_of.items():
-            folder, record = results / kind / name, results / "runs" / spec["run"]
-            data = root / made.data_of(made.runs[spec["run"]])
-            function(spec, record, data, folder / product, folder / "provenance.json", *more)
+    for key, spec in made.work.items():
+        stage, name = key
+        folder = root / made.folder(key)
+        if stage == "data":
+            prepare(spec, root / plan.DATA / "raw" / spec["name"], folder)
+        elif stage == "search":
+            work(spec, root / made.data_of(key), folder, folder / "workers/0.json", results / "choices", 512, 1000)
+            conclude(spec, folder, folder / "best.json", folder / "trials.csv", folder / "provenance.json")
+        elif stage == "train":
+            studies = [root / made.product(below) for below in made.needs(key) if below[0] == "search"]
+            folders = (folder, results / "checkpoints" / name, results / "choices")
+            train(spec, root / made.data_of(key), studies, *folders, 512, 1000, 0.0)
+            write_text(results / f"logs/train/{name}.log", f"12:00:00  read {ROOT}/config in {Path.home()}\n")
+        elif stage in ANALYSES:
+            (run,) = made.needs(key)
+            analyse(STAGES[stage].job, spec, root / made.folder(run), root / made.data_of(key), folder, 512)
     for name, spec in made.artifacts.items():
         write_if_changed(results / f"plan/{name}.json", spec)
         inputs = {what: [str(root / file) for file in files] for what, files in made.inputs_of(name).items()}
-        if name == plan.CLAIMS:
-            write_claims(spec, made.labels[name], inputs, results / "claims.csv", results / "figures/claims.csv")
+        csv = root / made.targets(name)[0]
+        if spec["kind"] == "claims":
+            write_claims(spec, made.labels[name], inputs, csv, results / f"figures/{name}.csv")
             continue
-        kind = plan.build.FOLDERS[spec["kind"]]
-        {"tables": write_table, "figures": write_figure}[kind](spec, made.labels[name], inputs, results / kind / f"{name}.csv")
+        WRITERS[folder_of(spec)](spec, made.labels[name], inputs, csv)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -96,6 +95,7 @@ class Made:
         for name in ("Snakefile", "pyproject.toml", "CITATION.cff"):
             shutil.copy(ROOT / name, self.project / name)
         write_text(self.project / "config/scales/tiny.yaml", SCALE)
+        write_text(self.project / "config/papers/scalenorm/tiny.yaml", OVERLAY)
         git(self.project, "init", "--quiet")
         git(self.project, "add", "--all")
         git(self.project, "commit", "--quiet", "--message", "first")

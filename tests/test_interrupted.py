@@ -17,19 +17,18 @@ from dpvision import plan
 
 ROOT = Path(__file__).parents[1]
 QUICK = """
-title: the demo without a search, one seed, a few epochs
-papers:
-  scalenorm:
-    seeds: [34]
-    models:
-      resnet9: {width: 0.125, groups: 4}
-      scaleresnet9: {width: 0.125, groups: 4}
-    recipes:
-      resnet9: {batch: 128, epochs: 12}
-    cells:
-      cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42], models: [scaleresnet9]}
-    artifacts:
-      table1: {kind: accuracy, title: Test accuracy, cells: [cifar10]}
+seeds: [34]
+models:
+  resnet9: {width: 0.125, groups: 4}
+  scaleresnet9: {width: 0.125, groups: 4}
+recipes:
+  resnet9: {batch: 128, epochs: 12}
+cells:
+  cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42], models: [scaleresnet9]}
+"""
+ARTIFACTS = """
+artifacts:
+  table1: {kind: accuracy, title: Test accuracy, cells: [cifar10]}
 """
 
 
@@ -37,11 +36,13 @@ papers:
 def project(tmp_path) -> Path:
     for part in ("Snakefile", "workflow", "config", "profiles", "envs"):
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, tmp_path / part)
-    (tmp_path / "config/scales/quick.yaml").write_text(QUICK)
-    papers = tmp_path / "config/papers/scalenorm/paper.yaml"
-    papers.write_text(papers.read_text().split("artifacts:")[0] + "artifacts: {}\n")
-    (tmp_path / "config/papers/scalenorm/published.yaml").write_text("[]\n")
-    (tmp_path / "config/papers/scalenorm/claims.yaml").unlink()
+    (tmp_path / "config/scales/quick.yaml").write_text("title: the demo without a search, one seed, a few epochs\n")
+    folder = tmp_path / "config/papers/scalenorm"
+    paper = folder / "paper.yaml"
+    paper.write_text(paper.read_text().split("artifacts:")[0] + ARTIFACTS)
+    (folder / "quick.yaml").write_text(QUICK)
+    (folder / "published.yaml").write_text("[]\n")
+    (folder / "claims.yaml").unlink()
     return tmp_path
 
 

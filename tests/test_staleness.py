@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
 PAPER = "config/papers/scalenorm/paper.yaml"
 CLAIMS = "config/papers/scalenorm/claims.yaml"
+OVERLAY = "config/papers/scalenorm/demo.yaml"
 DEMO = "config/scales/demo.yaml"
 
 # Stands in for every script: whole outputs in no time; the provenance says which code the copy has.
@@ -22,11 +23,10 @@ STAND_IN = """
 import json
 from pathlib import Path
 from dpvision.code import code_digest
-for output in snakemake.output:
-    Path(output).write_text(f"{output}\\n")
-if "provenance" in snakemake.output.keys():
-    stage = {"train": "dpvision.training.run"}.get(snakemake.rule, "dpvision.errors")
-    Path(snakemake.output.provenance).write_text(json.dumps({"stage": stage, "code": code_digest(stage)}))
+stage = {"train": "dpvision.training.run"}.get(snakemake.rule, "dpvision.errors")
+for output in map(Path, snakemake.output):
+    made_by = json.dumps({"stage": stage, "code": code_digest(stage)})
+    output.write_text(made_by if output.name == "provenance.json" else f"{output}\\n")
 """
 
 
@@ -88,8 +88,8 @@ EVERY_RUN = {
     "search_worker": 4,
     "search": 2,
     "train": 18,
-    "curvature": 6,
-    "activations": 6,
+    "analyse_hessian": 6,
+    "analyse_activations": 6,
     "table": 3,
     "figure": 4,
     "verdicts": 1,
@@ -100,26 +100,26 @@ STALE = {
         PAPER,
         "seeds: [34,",
         "seeds: [7, 34,",
-        {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 3, "verdicts": 1},
+        {"train": 6, "analyse_hessian": 2, "analyse_activations": 2, "table": 3, "figure": 3, "verdicts": 1},
     ),
     "a seed more at the end": (
         PAPER,
         "113]",
         "113, 7]",
-        {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 2, "verdicts": 1},
+        {"train": 6, "analyse_hessian": 2, "analyse_activations": 2, "table": 3, "figure": 2, "verdicts": 1},
     ),
     "a seed less": (PAPER, ", 113]", "]", {"table": 3, "figure": 2, "verdicts": 1}),
     "another ε": (PAPER, "[2.89,", "[3.0,", {"train": 6, "table": 1, "verdicts": 1}),
-    "another δ": (DEMO, "delta: 1.0e-4", "delta: 1.0e-5", EVERY_RUN),
+    "another δ": (OVERLAY, "delta: 1.0e-4", "delta: 1.0e-5", EVERY_RUN),
     "more iterations for the Hessian": (
-        DEMO,
+        OVERLAY,
         "iterations: 100",
         "iterations: 101",
-        {"curvature": 6, "table": 1, "figure": 1, "verdicts": 1},
+        {"analyse_hessian": 6, "table": 1, "figure": 1, "verdicts": 1},
     ),
-    "another learning rate": (DEMO, "learning_rate: 4.0e-3", "learning_rate: 6.0e-3", EVERY_RUN),
+    "another learning rate": (OVERLAY, "learning_rate: 4.0e-3", "learning_rate: 6.0e-3", EVERY_RUN),
     "one more choice for the search": (
-        DEMO,
+        OVERLAY,
         "[1, 4, 8, channels]",
         "[1, 2, 4, 8, channels]",
         EVERY_RUN,
@@ -129,15 +129,27 @@ STALE = {
         PAPER,
         "hessian: # appendix A",
         "activations: {bins: 40}\nhessian: # appendix A",
-        {"activations": 6, "figure": 1, "verdicts": 1},
+        {"analyse_activations": 6, "figure": 1, "verdicts": 1},
     ),
     "a published number": ("config/papers/scalenorm/published.yaml", "value: 65.6", "value: 65.7", {"table": 1, "verdicts": 1}),
     "another statistic": (PAPER, "statistic: best", "statistic: median", {"table": 1}),
-    "a figure's code": (
+    "the code of all figures": (
         "workflow/scripts/dpvision/reporting/figures.py",
+        "fontsize=10",
+        "fontsize=11",
+        {"figure": 4, "verdicts": 1},
+    ),
+    "the code of a kind of figure": (
+        "workflow/scripts/dpvision/reporting/kinds/curves.py",
         '"epoch"',
         '"epoch" ""',
-        {"figure": 4, "verdicts": 1},
+        {"figure": 1},
+    ),
+    "the code of a kind of table": (
+        "workflow/scripts/dpvision/reporting/kinds/accuracy.py",
+        "DECIMALS = 2",
+        "DECIMALS = 3",
+        {"table": 2},
     ),
     "the figures' style": (
         "workflow/scripts/dpvision/reporting/figures.mplstyle",
@@ -145,7 +157,7 @@ STALE = {
         "font.size: 10",
         {"figure": 4, "verdicts": 1},
     ),
-    "a table's code": ("workflow/scripts/dpvision/reporting/tables.py", '"not run"', '"was not run"', {"table": 3}),
+    "the code of all tables": ("workflow/scripts/dpvision/reporting/tables.py", '"not run"', '"was not run"', {"table": 3}),
     "what a claim says": (CLAIMS, "claimed: {above: -2, below: 2}", "claimed: {above: -3, below: 3}", {"verdicts": 1}),
     "another claim": (CLAIMS, "\nlower_trace:", "\nless_trace:", {"verdicts": 1}),
     "the rules of verdicts": (
@@ -229,7 +241,7 @@ def test_reruns_nothing_after_the_data_was_deleted_and_made_anew(project):
 def test_only_the_new_runs_of_a_new_seed_need_data_that_was_deleted(project):
     shutil.rmtree(project / "results/data")
     change(project, PAPER, "113]", "113, 7]")
-    expected = {"train": 6, "curvature": 2, "activations": 2, "table": 3, "figure": 2, "verdicts": 1}
+    expected = {"train": 6, "analyse_hessian": 2, "analyse_activations": 2, "table": 3, "figure": 2, "verdicts": 1}
     assert jobs(project) == {"download": 1, "prepare": 1, **expected}
 
 
@@ -245,7 +257,7 @@ def test_nothing_that_is_missing_is_forgotten_while_the_data_is_made_anew(projec
 
 
 def _prepared(project: Path) -> list[Path]:
-    text = "from dpvision import plan; p = plan.load({'scale': 'demo', 'papers': ['scalenorm']}); print(*p.data)"
+    text = "from dpvision import plan; p = plan.load({'scale': 'demo', 'papers': ['scalenorm']}); print(*p.of('data'))"
     names = subprocess.run([sys.executable, "-c", text], cwd=project, capture_output=True, text=True, check=True).stdout.split()
     return [Path("results/data/prepared") / name / "dataset.json" for name in names]
 

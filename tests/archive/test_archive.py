@@ -19,7 +19,9 @@ from dpvision.archive.contents import MANIFEST
 from dpvision.archive.pack import write_archive
 from dpvision.errors import UserError
 from dpvision.files import file_digest, write_text
-from dpvision.plan.build import FOLDERS
+from dpvision.plan.plan import folder_of
+from dpvision.plan.stages import STAGES
+from dpvision.reporting.kinds import KINDS
 from dpvision.source import NAME, ROOT, VERSION, source
 from dpvision.verify.artifacts import AGAIN
 
@@ -46,7 +48,8 @@ def test_made_twice_from_the_same_results_it_is_the_same_file(made, archive, tmp
 def test_it_has_every_artifact_and_every_record_and_no_data(made, unpacked):
     there = {file.relative_to(unpacked).as_posix() for file in unpacked.rglob("*") if file.is_file()}
     assert {*made.plan.targets("all"), *made.plan.kept_files()} <= there
-    assert {file for run in made.plan.runs for file in made.plan.record(run)} <= there
+    assert {file for key in made.plan.work for file in made.plan.record(key)} <= there
+    assert {stage for stage, _ in made.plan.kept()} == set(STAGES)
     assert {f"{made.plan.results}/logs/train/{run}.log" for run in made.plan.runs} <= there
     assert {"source/Snakefile", "source/envs/requirements.lock", "source/CITATION.cff", "config.json"} <= there
     assert not [file for file in there if file.endswith((".npy", ".csv.gz", ".bin"))]
@@ -163,7 +166,7 @@ def test_it_is_a_crate_that_says_what_is_what(made, unpacked):
 
 def test_a_record_that_is_not_there_is_named(made, tmp_path):
     root = Path(shutil.copytree(made.root, tmp_path / "root"))
-    gone = root / made.plan.record(next(iter(made.plan.runs)))[0]
+    gone = root / made.plan.product(("train", next(iter(made.plan.runs))))
     gone.unlink()
     with pytest.raises(UserError, match=f"{gone.parent.name}/spec.json is not there"):
         write_archive(made.plan, tmp_path / "one.zip", root, made.project)
@@ -177,4 +180,4 @@ def test_the_version_is_the_same_wherever_it_stands():
 
 
 def test_whatever_kind_an_artifact_is_of_verify_can_make_it_anew():
-    assert {*FOLDERS.values(), "."} == set(AGAIN)  # the claims lie above them
+    assert {folder_of({"kind": kind}) for kind in KINDS} == set(AGAIN)  # the claims lie above the others

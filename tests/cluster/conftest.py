@@ -18,11 +18,12 @@ import yaml
 from lab import ROOT, Lab, wait_for
 
 from dpvision import plan
+from dpvision.plan.stages import ANALYSES
 
 # the demo with one training, and less of everything
 DEMO = yaml.safe_load((ROOT / "config/scales/demo.yaml").read_text())
 SCALE = DEMO | {"resources": DEMO["resources"] | {"train": DEMO["resources"]["train"] | {"gpu": 1}}}
-SCALENORM = SCALE["papers"]["scalenorm"]
+SCALENORM = yaml.safe_load((ROOT / "config/papers/scalenorm/demo.yaml").read_text())
 SCALENORM["seeds"] = [34]
 SCALENORM["recipes"]["resnet9"]["epochs"] = 8
 SCALENORM["searches"]["groups"]["trials"] = 2
@@ -30,7 +31,7 @@ SCALENORM["hessian"] |= {"iterations": 20, "lanczos_steps": 20}
 SCALENORM["artifacts"] |= {"table1": {"cells": ["cifar10"]}, "table2": None, "bn": None}
 SCALENORM["cells"]["cifar10"] |= {"epsilons": [7.42], "models": ["scaleresnet9"]}
 
-STAGES = ("download", "prepare", "search_worker", "search", "train", "curvature activations", "table figure")
+STAGES = ("download", "prepare", "search_worker", "search", "train", "analyse_hessian analyse_activations", "table figure")
 OVERHEAD = pytest.StashKey[str]()
 
 
@@ -39,6 +40,7 @@ def overhead(project: Path, seconds: float) -> str:
     took: dict[str, list[float]] = {}
     for file in (project / "results").glob("*/logs/**/*.jsonl"):
         rule = file.relative_to(project).parts[3]
+        rule = f"analyse_{rule}" if rule in ANALYSES else rule  # their logs are called by the stage
         took.setdefault(rule, []).append(json.loads(file.read_text().splitlines()[-1])["s"])
     number, whole = sum(map(len, took.values())), sum(map(sum, took.values()))
     chain = sum(max(max(took[rule]) for rule in stage.split()) for stage in STAGES)
@@ -164,6 +166,7 @@ def undisturbed(cluster: Lab, tmp_path_factory: pytest.TempPathFactory, request:
     for part in ("Snakefile", "workflow", "config", "profiles", "slurm", "envs"):
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
     (folder / "config/scales/lab.yaml").write_text(yaml.safe_dump(SCALE))
+    (folder / "config/papers/scalenorm/lab.yaml").write_text(yaml.safe_dump(SCALENORM))
     project = Project(cluster, folder)
     begun = time.monotonic()
     head = project.snakemake("all")

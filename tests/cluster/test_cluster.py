@@ -5,7 +5,7 @@ import re
 import yaml
 from lab import ROOT, wait_for
 
-ON_THE_CLUSTER = {"prepare", "search_worker", "train", "curvature", "activations"}
+ON_THE_CLUSTER = {"prepare", "search_worker", "train", "analyse_hessian", "analyse_activations"}
 
 
 def jobs_of(project) -> list[dict[str, str]]:
@@ -70,7 +70,7 @@ def test_a_training_cancelled_on_a_node_that_is_drained_is_submitted_again_and_g
 
 
 def test_over_its_time_limit_a_training_goes_on_although_the_accounting_daemon_is_away(project, undisturbed):
-    (analysis,) = project.plan.activations
+    (analysis,) = project.plan.of("activations")
     head, job = project.training_under_way(project.metrics, f"results/lab/activations/{analysis}/histograms.csv")
     project.lab.run("scontrol", "update", f"jobid={job}", "endtime=now")
     project.lab.stop_accounting()
@@ -82,7 +82,7 @@ def test_over_its_time_limit_a_training_goes_on_although_the_accounting_daemon_i
         wait_for("accounting", lambda: project.lab.succeeds("sacct"))
     assert "SLURM status is: 'TIMEOUT'" in head.said()
     assert len(head.submitted("train")) == 2
-    assert len(head.submitted("activations")) == 1
+    assert len(head.submitted("analyse_activations")) == 1
     assert project.sessions() == 2
     assert project.record() == undisturbed.record()
 

@@ -11,9 +11,9 @@ import pytest
 from dpvision import plan
 from dpvision.code import code_digest
 from dpvision.files import digest, write_csv, write_json, write_text
-from dpvision.looking import work
 from dpvision.looking.status import Status
 from dpvision.plan.reading import read_yaml
+from dpvision.plan.stages import ANALYSES, STAGES
 
 SMALL = Path(__file__).parents[1] / "config"
 MACHINE = {"processor": "A Processor", "threads": 1}
@@ -27,9 +27,14 @@ class Results:
         self.root = root
         shutil.copytree(plan.ROOT / "config", root / "config")
         shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
-        (root / "config/papers/scalenorm/claims.yaml").unlink()
+        paper = root / "config/papers/scalenorm/paper.yaml"
+        paper.write_text(paper.read_text().split("  claims:\n")[0])
         content = read_yaml(root, "config/config.yaml").content
         self.plan = plan.load(content | {"scale": "demo"} | settings, root)
+
+    def names(self, stage: str) -> list[str]:
+        """Of a stage's work."""
+        return list(self.plan.of(stage))
 
     @property
     def runs(self) -> list[str]:
@@ -44,11 +49,20 @@ class Results:
         return file
 
     def prepared(self) -> None:
-        for name in self.plan.data:
-            write_json(self.root / plan.DATA / "prepared" / name / "dataset.json", {})
+        for name in self.names("data"):
+            self.touched(("data", name))
 
     def search(self, name: str) -> None:
-        write_json(self.root / self.plan.best_of(name), {})
+        self.touched(("search", name))
+
+    def touched(self, key: tuple[str, str]) -> None:
+        """A record with nothing in its files, but by which code it was made, and where."""
+        module = STAGES[key[0]].module()
+        for file in self.plan.record(key):
+            write_text(self.root / file, "{}" if file.endswith(".json") else "")
+        made_by = {"stage": module, "code": code_digest(module), "commit": "abc"}
+        made_by |= {"machine": MACHINE, "seconds": 5.0, "started": "2026-01-01"}
+        write_json(self.root / self.plan.folder(key) / "provenance.json", made_by)
 
     def checkpoint(self, run: str, **progress: Any) -> None:
         shown = {"step": 100, "steps": 294, "epoch": 10, "epochs": 30, "epsilon": 1.5, "simulated": False, "told": None}
@@ -100,14 +114,13 @@ class Results:
 
     def everything(self) -> None:
         self.prepared()
-        for name in self.plan.studies:
+        for name in self.names("search"):
             self.search(name)
         for run in self.runs:
             self.record(run)
-        for stage, names in (("curvature", self.plan.hessians), ("activations", self.plan.activations)):
-            for name in names:
-                for file in work.products(self.plan, (stage, name)):
-                    write_text(self.root / file, "")
+        for stage in ANALYSES:
+            for name in self.names(stage):
+                self.touched((stage, name))
 
 
 @pytest.fixture

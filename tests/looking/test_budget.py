@@ -6,22 +6,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpvision.looking import budget, estimate, work
+from dpvision.looking import budget, estimate
 from dpvision.looking.budget import Cells, choose
 from dpvision.looking.estimate import Job
+from dpvision.plan.stages import Key
 
 NAMES = [f"run{i}" for i in range(5)]
 SEARCHES = ["search0", "search1"]
 NONE = {("search", None)}
 
 
-def job(key: work.Key, seconds: float, longest: float | None = None, devices: int = 1) -> Job:
+def job(key: Key, seconds: float, longest: float | None = None, devices: int = 1) -> Job:
     longest = seconds / devices if longest is None else longest
     return Job(key, seconds, max(seconds, 1.0), longest, devices, 0, 0, 0, "guessed")
 
 
 @st.composite
-def cases(draw) -> tuple[dict[work.Key, Job], Cells, int, int]:
+def cases(draw) -> tuple[dict[Key, Job], Cells, int, int]:
     """Runs that share searches, cells that share runs, artifacts that share cells; some of it is done."""
     jobs = {}
     for stage, names in (("search", SEARCHES), ("train", NAMES)):
@@ -40,7 +41,7 @@ def cases(draw) -> tuple[dict[work.Key, Job], Cells, int, int]:
     return jobs, artifacts, draw(st.integers(1, 20)), draw(st.integers(1, 3))
 
 
-def by_brute_force(jobs: dict[work.Key, Job], artifacts: Cells, seconds: float, devices: int) -> tuple[int, int, float]:
+def by_brute_force(jobs: dict[Key, Job], artifacts: Cells, seconds: float, devices: int) -> tuple[int, int, float]:
     """The best numbers of artifacts and of cells, and the least time for them, over all sets of cells."""
     left = {key for key, one in jobs.items() if one.seconds}
     cells = {frozenset(cell & left) for of in artifacts.values() for cell in of}
@@ -108,7 +109,7 @@ def test_with_time_for_everything_the_targets_are_the_artifacts(results):
     found = within(results, everything(results), 1e6)
     assert found["targets"] == everything(results)
     assert {(one["stage"], one["name"]) for one in found["work"]} == {
-        key for name in everything(results) for key in work.all_below(results.plan, name)
+        key for name in everything(results) for key in results.plan.below(name) if key[0] != "data"
     }
 
 
@@ -128,16 +129,16 @@ def test_what_is_made_and_done_is_no_target(results):
 
 
 def test_cells_of_an_artifact_that_cannot_be_complete_are_files_of_all_their_seeds(results):
-    for name in results.plan.studies:
+    for name in results.names("search"):
         results.search(name)
     estimator = estimate.Estimator(results.plan, results.root)
-    runs = list(results.plan.artifacts["table1"]["cells"][0]["runs"].values())
+    runs = list(results.plan.artifacts["table1"]["cells"][0]["work"]["train"].values())
     one = estimator.job(("train", runs[0])).seconds
     found = within(results, ["table1"], 4 * one)
     assert len(found["targets"]) == 3
     seeds = {target.split("-seed")[0] for target in found["targets"]}
     assert len(seeds) == 1
-    assert all(target.endswith("/provenance.json") for target in found["targets"])
+    assert all(target.endswith("/spec.json") for target in found["targets"])
 
 
 def test_the_command_has_its_targets_before_options_that_would_take_them(results):

@@ -4,9 +4,10 @@ import pytest
 
 from dpvision.errors import UserError
 from dpvision.files import write_text
-from dpvision.looking import estimate, work
+from dpvision.looking import estimate
 from dpvision.looking.estimate import Estimator, table, wall_seconds
 from dpvision.plan import cost
+from dpvision.plan.resources import limits
 
 
 def estimator(results, device: str | None = None) -> Estimator:
@@ -22,7 +23,7 @@ def test_without_records_the_scales_speed_is_the_guess(results):
     one = cost.training(results.plan.runs[key[1]], 512)
     job = estimator(results).job(key)
     assert job.by == "guessed"
-    assert job.seconds == pytest.approx(one.work / results.plan.resources.train.speed + one.steps * cost.STEP)
+    assert job.seconds == pytest.approx(one.work / limits(results.plan, "train").speed + one.steps * cost.STEP)
     assert "guessed" in estimator(results).words()[0]
 
 
@@ -31,7 +32,7 @@ def test_a_network_that_nobody_counted_may_take_as_long_as_the_scale_allows(resu
     results.record(first, seconds=77.0)
     monkeypatch.setattr(cost, "counts_of", lambda run: cost.UNCOUNTED)
     job = estimator(results).job(("train", second))
-    assert job.seconds == job.longest == 60 * results.plan.resources.train.runtime
+    assert job.seconds == job.longest == 60 * limits(results.plan, "train").runtime
     assert job.by.startswith("unknown")
     found = table(results.plan, estimator(results), ["table4"], 1)
     assert "unknown" in estimate.as_text(results.plan, found)
@@ -58,10 +59,17 @@ def test_all_sessions_of_an_interrupted_run_count(results):
 
 def test_a_searchs_trials_take_what_trainings_took(results):
     results.record(runs_of(results, "resnet9")[0], seconds=10.0)
-    study = next(name for name in results.plan.studies if "-resnet9-" in name)
+    study = next(name for name in results.names("search") if "-resnet9-" in name)
     job = estimator(results).job(("search", study))
     assert job.seconds == pytest.approx(4 * 10.0)  # four trials
     assert job.longest == pytest.approx(2 * 10.0)  # of two workers
+
+
+def test_a_hessian_is_expected_to_take_what_its_like_took(results):
+    done, other = (name for name in results.names("hessian") if "-resnet9-" in name and "-seed113-" not in name)
+    results.touched(("hessian", done))
+    job = estimator(results).job(("hessian", other))
+    assert (job.seconds, job.by) == (pytest.approx(5.0), "measured")
 
 
 def test_finished_work_costs_nothing_and_begun_work_what_is_left_of_it(results):
@@ -74,7 +82,7 @@ def test_finished_work_costs_nothing_and_begun_work_what_is_left_of_it(results):
 
 
 def test_a_search_that_has_all_its_trials_costs_nothing_more(results):
-    study = next(iter(results.plan.studies))
+    study = results.names("search")[0]
     assert estimator(results).job(("search", study)).seconds > 0
     write_text(results.root / f"results/demo/studies/{study}/workers/0.json", "{}")
     assert estimator(results).job(("search", study)).seconds == 0
@@ -123,7 +131,7 @@ def test_shared_work_counts_once_in_the_total(results):
 
 
 def test_one_device_does_all_work_one_after_the_other_and_more_wait_for_what_is_needed(results):
-    jobs = {key: estimator(results).job(key) for key in work.all_below(results.plan, "figure2")}
+    jobs = {key: estimator(results).job(key) for key in results.plan.below("figure2")}
     times = [wall_seconds(results.plan, jobs, devices) for devices in (1, 2, 100)]
     assert times[0] == pytest.approx(sum(job.seconds for job in jobs.values()))
     assert times[0] > times[1] > times[2]

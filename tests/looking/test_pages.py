@@ -7,8 +7,8 @@ import pytest
 
 from dpvision.data.prepared import content_digest
 from dpvision.files import file_digest, read_json, write_json, write_text
-from dpvision.looking import work
 from dpvision.plan import DATA
+from dpvision.plan.stages import ANALYSES
 from dpvision.provenance import LOCK
 from dpvision.reporting import html
 from dpvision.reporting.pages import scale_banner, write_pages
@@ -24,13 +24,13 @@ def whole(results):
     """Every record there and good, a table as Markdown."""
     results.everything()
     root, made = results.root, results.plan
-    for name in made.data:
+    for name in results.names("data"):
         write_json(root / DATA / "prepared" / name / "dataset.json", ARRAYS)
     for run in results.runs:
         change(results, run, **GOOD)
-    for kind in ("studies", "hessians", "activations"):
-        for name in made.kept()[kind]:
-            write_json(root / made.results / kind / name / "provenance.json", {"stage": "dpvision.search.study", **GOOD})
+    for key in made.kept():
+        if key[0] in ("search", *ANALYSES):
+            write_json(root / made.folder(key) / "provenance.json", {"stage": "dpvision.search.study", **GOOD})
     for name in made.of_kind("tables"):
         write_text(
             root / made.results / f"tables/{name}.md", "**A table.**\n\n| ours | published |\n| --- | --- |\n| 1 | 2 |\n"
@@ -90,9 +90,9 @@ def test_a_resumed_run_says_so_and_shows_its_sessions(whole):
 
 
 def test_an_analysis_from_a_dirty_tree_is_in_the_overview(whole):
-    name = whole.plan.kept()["hessians"][0]
-    file = whole.root / work.folder(whole.plan, ("curvature", name)) / "provenance.json"
-    write_json(file, read_json(file) | {"commit": "abc+"})
+    name = whole.names("hessian")[0]
+    file = whole.root / whole.plan.folder(("hessian", name)) / "provenance.json"
+    write_json(file, {"stage": "dpvision.search.study", **GOOD, "commit": "abc+"})
     assert f"hessians/{name}" in pages(whole)["overview"]
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def found(results, name: str, stage: str = "train") -> Found:
 def started(results) -> str:
     """A run that has all it needs."""
     results.prepared()
-    for name in results.plan.studies:
+    for name in results.names("search"):
         results.search(name)
     return results.runs[0]
 
@@ -57,7 +58,7 @@ def test_everything_is_done_when_all_of_it_is_there(results):
 
 def test_a_cell_is_done_when_all_its_seeds_are(results):
     cell = results.plan.artifacts["table1"]["cells"][0]
-    *most, last = cell["runs"].values()
+    *most, last = cell["work"]["train"].values()
     for run in most:
         results.record(run)
     assert results.status().cells("table1")["done"] == 0
@@ -139,13 +140,14 @@ def test_an_owner_of_this_machine_is_dead_when_the_kernel_says_so(results):
         assert found(results, run).state == "missing"
 
 
-@pytest.mark.parametrize("stage", ["curvature", "search"])
+@pytest.mark.parametrize("stage", ["hessian", "search", "data"])
 def test_other_jobs_run_as_long_as_their_log_is_in_use(results, stage):
     key, log = {
-        "curvature": lambda: (name := next(iter(results.plan.hessians)), f"curvature/{name}.log"),
-        "search": lambda: (name := next(iter(results.plan.studies)), f"search_worker/{name}/1.log"),
+        "hessian": lambda: (name := results.names("hessian")[0], f"demo/logs/hessian/{name}.log"),
+        "search": lambda: (name := results.names("search")[0], f"demo/logs/search_worker/{name}/1.log"),
+        "data": lambda: (results.names("data")[0], "data/logs/download/digits.log"),
     }[stage]()
-    path = results.root / "results/demo/logs" / log
+    path = results.root / "results" / log
     process = subprocess.Popen([sys.executable, "-c", JOB, str(path)])
     while not path.with_name(path.name + ".begun").exists():
         assert process.poll() is None
@@ -153,7 +155,7 @@ def test_other_jobs_run_as_long_as_their_log_is_in_use(results, stage):
     one = found(results, key, stage)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert (one.state, f"as results/demo/logs/{log} says" in one.reason) == ("running", True)
+    assert (one.state, f"as results/{log} says" in one.reason) == ("running", True)
     assert found(results, key, stage).state == "missing"
 
 
@@ -190,12 +192,27 @@ def test_what_failed_and_was_made_since_is_done(results):
 
 
 def test_a_run_waits_for_its_data(results):
-    for name in results.plan.studies:
+    for name in results.names("search"):
         results.search(name)
-    data = next(iter(results.plan.data))
-    assert found(results, results.runs[0]).reason == f"waits for the data set results/data/prepared/{data} (not made yet)"
+    (data,) = results.names("data")
+    assert found(results, results.runs[0]).reason == f"waits for the data set {data} (missing)"
+    assert found(results, data, "data").reason == "never started"
     write_text(results.root / "results/data/logs/download/digits.log", "failed: no network\n")
-    assert "(failed: no network; results/data/logs/download/digits.log)" in found(results, results.runs[0]).reason
+    assert found(results, results.runs[0]).reason == f"waits for the data set {data} (failed)"
+    one = found(results, data, "data")
+    assert (one.reason, one.log) == ("no network", "results/data/logs/download/digits.log")
+    assert "      no network\n      results/data/logs/download/digits.log" in as_text(results.status())
+
+
+def test_data_that_was_deleted_after_its_last_use_is_not_missed(results):
+    results.everything()
+    (data,) = results.names("data")
+    shutil.rmtree(results.root / results.plan.folder(("data", data)))
+    assert ("data", data) not in results.status().found
+    assert results.status().cells("table1")["done"] == 6
+    assert "missing:" not in as_text(results.status())
+    results.record(results.runs[0]).joinpath("metrics.json").unlink()
+    assert found(results, data, "data").state == "missing"
 
 
 def test_a_run_waits_for_its_search(results):
@@ -205,11 +222,11 @@ def test_a_run_waits_for_its_search(results):
 
 
 def test_a_hessian_waits_for_its_training(results):
-    name = next(iter(results.plan.hessians))
+    name, spec = next(iter(results.plan.of("hessian").items()))
     results.prepared()
-    assert found(results, name, "curvature").reason == "waits for its training (missing)"
-    results.record(results.plan.hessians[name]["run"])
-    assert found(results, name, "curvature").reason == "never started"
+    assert found(results, name, "hessian").reason == "waits for its training (missing)"
+    results.record(spec["run"])
+    assert found(results, name, "hessian").reason == "never started"
 
 
 def test_a_run_that_was_told_to_leave_goes_on_from_its_step(results):
@@ -236,7 +253,7 @@ def test_a_record_that_was_deleted_is_said_to_be(results):
 
 
 def test_a_search_that_nobody_works_on_says_how_far_it_came(results):
-    name = next(iter(results.plan.studies))
+    name = results.names("search")[0]
     results.prepared()
     results.log(f"search_worker/{name}", "0", "12:00:00  begins\n")
     for trial in range(3):
@@ -262,7 +279,7 @@ def test_programs_get_all_of_it(results):
     one = next(one for one in shown["work"] if one["name"] == run)
     assert (one["state"], one["progress"]["step"], one["targets"]) == ("running", 100, ["table1"])
     assert next(row for row in shown["artifacts"] if row["artifact"] == "table1")["cells"]["running"] == 1
-    assert len(shown["work"]) == 2 + 18 + 6 + 2
+    assert len(shown["work"]) == 1 + 2 + 18 + 6 + 2
 
 
 def test_looking_writes_nothing(results):

@@ -8,31 +8,38 @@ from typing import Any
 
 import pytest
 
+from dpvision.config.claims import Compared
 from dpvision.files import write_text
 from dpvision.reporting import claims
 from dpvision.reporting.claims import KINDS, Records, compared, write_claims
 
-LABELS = {"paper": "A paper", "scale": "what it is for"} | {f"paper.{m}": m.upper() for m in ("a", "b", "c", "d")}
+LABELS = {"paper": "A paper", "title": "Claims", "scale": "what it is for", "models": {m: m.upper() for m in "abcd"}}
 SEEDS = ("1", "2", "3")
 ABOVE = {"above": 0, "below": None, "about": None}
 
 
 def side(model: str, seeds: tuple[str, ...] = SEEDS, epsilon: float | None = 7.42, **more: Any) -> dict[str, Any]:
-    return {"dataset": "digits", "model": model, "epsilon": epsilon, "runs": {s: f"{model}{s}" for s in seeds}} | more
+    """Its work is of whatever stage a comparison looks at; analyses have names of their own."""
+    at = {"dataset": "digits", "model": model, "epsilon": epsilon}
+    names = {"train": "{}{}", "hessian": "{}{}-x", "activations": "{}{}-x"}
+    return {"at": at, "work": {stage: {s: name.format(model, s) for s in seeds} for stage, name in names.items()}} | more
+
+
+READS = {model.model_fields["kind"].annotation.__args__[0]: model.READS for model in Compared.__args__[0].__args__}
 
 
 def comparison(kind: str, *sides: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"kind": kind, "sides": list(sides), "claimed": ABOVE, "published": None, "printed": None, "metric": "top1"} | more
+    about = {"kind": kind, "reads": READS[kind], "sides": list(sides), "claimed": ABOVE, "published": None, "printed": None}
+    return about | {"metric": "top1"} | more
 
 
 def claim(*comparisons: dict[str, Any], name: str = "better", **more: Any) -> dict[str, Any]:
-    about = {"paper": "paper", "name": name, "text": "A is better.", "section": "3", "artifacts": [], "reading": None}
+    about = {"name": name, "text": "A is better.", "section": "3", "artifacts": [], "reading": None}
     return about | {"combined": "all", "comparisons": list(comparisons)} | more
 
 
 def page(*stated: dict[str, Any], scale: str = "paper", **more: Any) -> dict[str, Any]:
-    analyses = {what: {f"{m}{s}": f"{m}{s}-x" for m in "ab" for s in SEEDS} for what in ("hessians", "activations")}
-    return {"scale": scale, "claims": list(stated), "cells": []} | analyses | more
+    return {"paper": "paper", "artifact": "claims", "scale": scale, "claims": list(stated), "cells": []} | more
 
 
 class Made:
@@ -51,7 +58,7 @@ class Made:
             self.add(f"{model}{seed}", "metrics.json", json.dumps({"last_step": test, **more}))
 
     def outcome(self, of: dict[str, Any]) -> claims.Outcome:
-        return compared(of, page(claim(of)), Records({"records": self.files}))
+        return compared(of, Records({"records": self.files}))
 
 
 @pytest.fixture
@@ -194,7 +201,7 @@ def test_parameters_are_those_of_the_weights_and_not_the_statistics_of_batch_nor
     made.add("a1", "weights.safetensors", "")
     shapes = {"conv.weight": [2, 3, 2, 2], "norm.bias": [2], "norm.running_mean": [2], "norm.num_batches_tracked": []}
     Path(made.files[-1]).write_bytes(weights(shapes))
-    found = made.outcome({"kind": "parameters", "sides": [side("a", ("1",))], "count": count})
+    found = made.outcome(comparison("parameters", side("a", ("1",)), count=count))
     assert (found.verdict, found.found.effect, found.published) == (verdict, 26, count)
 
 
@@ -235,7 +242,7 @@ def test_every_kind_is_not_run_without_records(made):
     more = {"quantity": "trace", "places": ["V_A", "V_A"], "moment": "mean", "unit": "epoch", "than": 1, "seeds": 3}
     for kind in KINDS:
         assert made.outcome(comparison(kind, side("a"), side("b"), **more)).verdict == "not run"
-    assert made.outcome({"kind": "parameters", "sides": [side("a")], "count": 3}).verdict == "not run"
+    assert made.outcome(comparison("parameters", side("a"), count=3)).verdict == "not run"
 
 
 # --- what is written ---

@@ -2,18 +2,32 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from dpvision.config.artifacts import Figure
 from dpvision.reporting import figures
+from dpvision.reporting.kinds import KINDS as ALL
 
-LABELS = {"paper": "A paper", "title": "A title", "resnet9": "ResNet-9", "scaleresnet9": "ScaleResNet-9"}
+LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9", "scaleresnet9": "ScaleResNet-9"}}
 RUNS = {"scaleresnet9": {"1": "s1", "2": "s2"}, "resnet9": {"1": "r1", "2": "r2"}}
-CELLS = [{"dataset": "digits", "model": m, "epsilon": 7.42, "delta": 1e-4, "runs": runs} for m, runs in RUNS.items()]
 EVERY_RUN = [run for runs in RUNS.values() for run in runs.values()]
-SPEC = {"artifact": "figure", "scale": "demo", "cells": CELLS}
+
+
+def at(model: str, **changes: Any) -> dict[str, Any]:
+    """All coordinates of a cell."""
+    there = {"dataset": "digits", "model": model, "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-4}
+    return there | {"protocol": "clean"} | changes
+
+
+def spec_of(kind: str, stage: str, name: str, seeds: tuple[str, ...] = ("1", "2")) -> dict[str, Any]:
+    """Of a figure whose cells have the work of a stage, each called by its run."""
+    work = {model: {stage: {seed: name.format(runs[seed]) for seed in seeds}} for model, runs in RUNS.items()}
+    cells = [{"at": at(model), "work": there} for model, there in work.items()]
+    return {"kind": kind, "artifact": "figure", "scale": "demo", "cells": cells}
 
 
 def written(folder: Path, name: str, file: str, content: str) -> str:
@@ -25,35 +39,33 @@ def written(folder: Path, name: str, file: str, content: str) -> str:
 
 def curves(folder: Path) -> tuple[dict, dict]:
     history = "epoch,step,epsilon,validation_top1,test_top1\n1,10,3.0,0.5,0.4\n2,20,7.4,0.7,0.6\n"
-    return SPEC | {"kind": "curves"}, {"histories": [written(folder, run, "history.csv", history) for run in EVERY_RUN]}
+    return spec_of("curves", "train", "{}"), {"histories": [written(folder, run, "history.csv", history) for run in EVERY_RUN]}
 
 
 def spectrum(folder: Path) -> tuple[dict, dict]:
     found = json.dumps({"ritz_values": [-1.0, 0.0, 5.0], "ritz_weights": [0.1, 0.8, 0.1]})
     files = [written(folder, f"{run}-h", "hessian.json", found) for run in EVERY_RUN]
-    return SPEC | {"kind": "spectrum", "analyses": {run: f"{run}-h" for run in EVERY_RUN}}, {"hessians": files}
+    return spec_of("spectrum", "hessian", "{}-h"), {"hessians": files}
 
 
 def activations(folder: Path) -> tuple[dict, dict]:
-    firsts = [cell | {"runs": {"1": cell["runs"]["1"]}} for cell in CELLS]
     places = {"s1": ("V_R", "V_F", "V_A", "V_A^S"), "r1": ("V_R", "V_F", "V_A")}
     files = []
     for run, there in places.items():
         rows = [f"{place},{i},{i + 1},0.5,0.72,0.76" for place in there for i in range(2)]
         files.append(written(folder, f"{run}-a", "histograms.csv", "\n".join(["place,left,right,density,mean,std", *rows])))
-    spec = {"kind": "activations", "cells": firsts, "analyses": {run: f"{run}-a" for run in places}}
-    return SPEC | spec, {"histograms": files}
+    return spec_of("activations", "activations", "{}-a", ("1",)), {"histograms": files}
 
 
 def search(folder: Path) -> tuple[dict, dict]:
     rows = ["0,complete,0.9,5,1,8", "1,fail,,0,,1", "2,pruned,0.1,2,1,channels", "3,complete,0.95,5,1,1"]
     trials = "\n".join(["trial,state,validation_top1,epochs,seconds,model.groups", *rows])
-    files = [written(folder, study, "trials.csv", trials) for study in ("one", "two")]
-    return SPEC | {"kind": "search", "cells": [], "studies": {"one": "scaleresnet9", "two": "resnet9"}}, {"trials": files}
+    files = [written(folder, f"{run}-s", "trials.csv", trials) for run in ("s1", "r1")]
+    return spec_of("search", "search", "{}-s", ("1",)), {"trials": files}
 
 
 def schematic(folder: Path) -> tuple[dict, dict]:
-    return SPEC | {"kind": "schematic", "cells": []}, {}
+    return spec_of("schematic", "train", "{}") | {"cells": []}, {}
 
 
 KINDS = {"curves": curves, "spectrum": spectrum, "activations": activations, "search": search, "schematic": schematic}
@@ -61,12 +73,11 @@ KINDS = {"curves": curves, "spectrum": spectrum, "activations": activations, "se
 
 def draw(kind: str, folder: Path):
     spec, inputs = KINDS[kind](folder)
-    read, drawn = figures.KINDS[kind]
-    return drawn(read(spec, inputs), LABELS)
+    return ALL[kind].draw(ALL[kind].read(spec, inputs), LABELS)
 
 
 def test_every_kind_of_figure_is_tried_here():
-    assert set(KINDS) == set(figures.KINDS)
+    assert set(KINDS) == {name for name, kind in ALL.items() if issubclass(kind.Options, Figure)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,9 +104,20 @@ def test_curves_show_the_median_of_the_seeds(tmp_path):
     spec, inputs = curves(tmp_path)
     better = Path(inputs["histories"][0])
     better.write_text(better.read_text().replace("0.6\n", "0.8\n"))
-    line = figures.draw_curves(figures.read_curves(spec, inputs), LABELS).axes[0].get_lines()[0]
+    line = ALL["curves"].draw(ALL["curves"].read(spec, inputs), LABELS).axes[0].get_lines()[0]
     assert list(line.get_ydata()) == pytest.approx([40, 70])
     assert line.get_label() == "ScaleResNet-9 (n = 2)"
+
+
+def test_curves_of_cells_that_differ_in_more_than_the_model_are_called_by_it(tmp_path):
+    spec, inputs = curves(tmp_path)
+    spec["cells"][1]["at"] = at("scaleresnet9", recipe="another")
+    spec["cells"].append({"at": at("scaleresnet9", dataset="cifar10", epsilon=None), "work": spec["cells"][0]["work"]})
+    axes = ALL["curves"].draw(ALL["curves"].read(spec, inputs), LABELS).axes
+    assert [axis.get_title() for axis in axes] == ["digits, ε = 7.42", "cifar10, not private"]
+    called = [[line.get_label() for line in axis.get_lines()] for axis in axes]
+    assert called[0] == ["ScaleResNet-9, recipe one (n = 2)", "ScaleResNet-9, recipe another (n = 2)"]
+    plt.close("all")
 
 
 def test_activations_have_scale_norm_below_and_nothing_where_there_is_none(tmp_path):

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from dpvision.reporting.tables import CURVATURE, number, write_table
+from dpvision.reporting.kinds import KINDS
+from dpvision.reporting.tables import number, write_table
 
-LABELS = {"paper": "A paper", "title": "A title", "resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}
+LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}}
+AT = {"dataset": "cifar10", "model": "resnet9", "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-5}
+AT |= {"protocol": "clean"}
 CELLS = [
-    {"dataset": "cifar10", "model": "resnet9", "epsilon": 7.42, "delta": 1e-5, "runs": {"1": "a1", "2": "a2", "3": "a3"}},
-    {"dataset": "digits", "model": "resnet9", "epsilon": 7.42, "delta": 1e-5, "runs": {"1": "b1"}},
+    {"at": AT, "work": {"train": {"1": "a1", "2": "a2", "3": "a3"}}},
+    {"at": AT | {"dataset": "digits"}, "work": {"train": {"1": "b1"}}},
 ]
+PRINTED = {"dataset": "cifar10", "model": "resnet9", "epsilon": 7.42}
 PUBLISHED = [
-    {"dataset": "cifar10", "model": "resnet9", "epsilon": 7.42, "metric": "top1", "statistic": "median", "value": 71.4},
-    {"dataset": "imagenette", "model": "resnet9", "epsilon": 9.88, "metric": "top1", "statistic": "median", "value": 65.0},
+    {"at": PRINTED, "metric": "top1", "statistic": "median", "value": 71.4},
+    {"at": PRINTED | {"dataset": "imagenette", "epsilon": 9.88}, "metric": "top1", "statistic": "median", "value": 65.0},
 ]
 INPUTS = ("metrics", "ledgers", "provenance")
 ACCURACY = {"a1": 0.70, "a2": 0.75, "a3": 0.71, "b1": 0.95}
@@ -84,7 +88,7 @@ def test_gives_the_privacy_that_was_spent_by_both_accountants(table):
 def test_says_of_a_published_number_without_a_run_that_it_was_not_run(table):
     rows, markdown, _ = table()
     assert [(row["dataset"], row["state"], row["n"], row["ours"]) for row in rows][-1] == ("imagenette", "not run", "0", "")
-    assert "| imagenette | ResNet-9 & co | 9.88 | – | top1 | median | 65 | not run | – | – | – | – | 0 | – | – |" in markdown
+    assert "| imagenette | ResNet-9 & co | 9.88 | top1 | median | 65 | not run | – | – | – | – | 0 | – | – |" in markdown
 
 
 def test_compares_only_what_is_the_same_cell(table):
@@ -93,15 +97,16 @@ def test_compares_only_what_is_the_same_cell(table):
 
 
 def test_a_number_of_the_hessian_that_no_seed_has_is_told(tmp_path):
-    keys = {key: 2.5 for key, _ in CURVATURE.values()} | {"condition_most_negative_to_largest": None}
+    keys = {key: 2.5 for key, _ in KINDS["hessian"].NUMBERS.values()} | {"condition_most_negative_to_largest": None}
     keys |= {"examples": 16, "lanczos_steps": 20}
     file = tmp_path / "b1-h" / "hessian.json"
     file.parent.mkdir()
     file.write_text(json.dumps(keys))
-    spec = {"kind": "hessian", "artifact": "hessian", "scale": "paper", "cells": CELLS[1:], "statistic": "median"}
-    trace = PUBLISHED[0] | {"dataset": "digits", "metric": "trace", "value": 2.0}
+    cells = [{"at": CELLS[1]["at"], "work": {"hessian": {"1": "b1-h"}}}]
+    spec = {"kind": "hessian", "artifact": "hessian", "scale": "paper", "cells": cells, "statistic": "median"}
+    trace = PUBLISHED[0] | {"at": PRINTED | {"dataset": "digits"}, "metric": "trace", "value": 2.0}
     negative = trace | {"metric": "negative_eigenvalues", "value": 115}
-    spec |= {"published": [trace, negative], "analyses": {"b1": "b1-h"}}
+    spec |= {"published": [trace, negative]}
     made_by = file.with_name("provenance.json")
     made_by.write_text(json.dumps({"stage": "dpvision.curvature.job", "code": "c0de", "commit": "f00d", "lock": "10c"}))
     write_table(spec, LABELS, {"hessians": [str(file)], "provenance": [str(made_by)]}, tmp_path / "hessian.csv")
@@ -145,22 +150,59 @@ def test_a_table_of_real_trainings_speaks_of_no_simulation(table):
 
 # --- the protocols side by side ---
 
-AUTHORS = CELLS[0] | {"protocol": "paper", "runs": {"1": "p1", "2": "p2", "3": "p3"}}
-BOTH = {"cells": [CELLS[0], AUTHORS], "accuracy": ACCURACY | {"p1": 0.72, "p2": 0.73, "p3": 0.80}}
+AUTHORS = {"at": AT | {"protocol": "paper"}, "work": {"train": {"1": "p1", "2": "p2", "3": "p3"}}}
+BOTH = {"cells": [CELLS[0], AUTHORS], "accuracy": ACCURACY | {"p1": 0.72, "p2": 0.73, "p3": 0.80}, "columns": "protocol"}
 
 
-def test_the_authors_protocol_stands_beside_ours_and_changes_nothing_of_it(table):
-    rows = table(**BOTH)[0]
-    row = rows[0]
-    assert len(rows) == 2  # the other one is only published
-    assert (row["ours"], row["n"], row["difference"][:4]) == ("71.0", "3", "-0.4")
-    assert [float(row[f"authors{key}"]) for key in ("", "_last_step", "_n", "_epsilon_rdp")] == [74.0, 73.0, 3, 7.4]
-    assert float(row["authors_difference"]) == pytest.approx(2.6)
+def test_the_authors_protocol_has_a_row_of_its_own_and_changes_nothing_of_ours(table):
+    clean, paper, printed = table(**BOTH)[0]
+    assert [row["protocol"] for row in (clean, paper, printed)] == ["clean", "paper", ""]  # the third is only published
+    assert (clean["ours"], clean["n"], clean["difference"][:4]) == ("71.0", "3", "-0.4")
+    assert (clean["last_step"], clean["selection"]) == ("", "")
+    assert [float(paper[key]) for key in ("ours", "last_step", "n", "epsilon_rdp")] == [74.0, 73.0, 3, 7.4]
+    assert float(paper["difference"]) == pytest.approx(2.6)
+    assert paper["published"] == clean["published"] == "71.4"
+
+
+def test_who_reads_a_table_of_both_has_them_side_by_side_and_the_printed_number_once(table):
+    _, markdown, latex = table(**BOTH)
+    heads, _, *lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in markdown.splitlines() if line[:1] == "|")
+    cifar10, imagenette = (dict(zip(heads, line, strict=True)) for line in lines)
+    assert heads[:6] == ["data set", "model", "ε", "metric", "statistic", "published"]
+    assert (cifar10["published"], cifar10["clean: ours"], cifar10["clean: n"]) == ("71.4", "71.00", "3")
+    assert [cifar10[f"paper: {name}"] for name in ("ours", "last step", "difference", "selection", "n")] == [
+        "74.00",
+        "73.00",
+        "+2.60",
+        "+1.00",
+        "3",
+    ]
+    assert (imagenette["published"], imagenette["clean: ours"], imagenette["paper: ours"]) == ("65", "not run", "–")
+    assert not [head for head in heads if head in ("clean: selection", "clean: last step", "protocol", "delta", "δ")]
+    assert sum(line.endswith(r"\\") for line in latex.splitlines()) == 3
+
+
+def test_without_columns_that_a_table_lays_out_the_protocol_tells_its_rows_apart(table):
+    _, markdown, _ = table(**{key: value for key, value in BOTH.items() if key != "columns"})
+    lines = markdown.splitlines()
+    head = next(line for line in lines if line.startswith("|"))
+    assert head.startswith("| data set | model | ε | protocol | metric | statistic | published | ours |")
+    assert any(line.startswith("| cifar10 | ResNet-9 & co | 7.42 | paper | top1 | median | 71.4 | 74.00 |") for line in lines)
+
+
+def test_a_coordinate_that_no_two_cells_differ_in_is_not_shown_but_for_what_a_cell_is_called_by(table):
+    others = [CELLS[0], {"at": AT | {"recipe": "another"}, "work": {"train": {"1": "b1"}}}]
+    rows, markdown, _ = table(cells=others)
+    assert [(row["recipe"], row["delta"], row["protocol"]) for row in rows[:2]] == [
+        ("one", "1e-05", "clean"),
+        ("another", "1e-05", "clean"),
+    ]
+    assert "| data set | model | recipe | ε | metric |" in markdown
 
 
 def test_what_was_gained_by_choosing_on_the_test_split_is_told(table):
     rows, markdown, _ = table(**BOTH)
-    assert float(rows[0]["authors_selection"]) == pytest.approx(1.0)
+    assert float(rows[1]["selection"]) == pytest.approx(1.0)
     assert "gained by choosing on the test split" in markdown
 
 
@@ -172,8 +214,8 @@ def test_averaged_weights_have_a_column_where_every_seed_has_them(table):
 
 def test_without_them_nothing_is_said_of_averages_and_of_the_authors_protocol(table):
     rows, markdown, _ = table()
-    assert not {name for name in rows[0] if name.startswith(("averaged", "authors"))}
-    assert "moving average" not in markdown and "Authors" not in markdown
+    assert not {"averaged", "last_step", "selection"} & {*rows[0]}
+    assert "moving average" not in markdown and "Protocol paper" not in markdown
 
 
 def test_a_printed_training_time_has_ours_beside_it_with_what_interrupted_sessions_took(table):

@@ -115,7 +115,7 @@ def test_the_folder_is_the_user_s_own(tmp_path, monkeypatch):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("script", ["search_worker", "train", "curvature", "activations"])
+@pytest.mark.parametrize("script", ["search_worker", "train", "analyse"])
 def test_the_stages_that_ask_for_cards_take_them_before_torch_is_loaded(script):
     text = (Path(__file__).parents[2] / f"workflow/scripts/{script}.py").read_text()
     before, after = text.split('with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):\n')

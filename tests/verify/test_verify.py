@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile
 
@@ -14,10 +15,13 @@ from dpvision.archive.contents import MANIFEST
 from dpvision.errors import UserError
 from dpvision.files import file_digest, read_json, write_json, write_text
 from dpvision.plan import specs
+from dpvision.plan.stages import STAGES
 from dpvision.privacy.accounting import Mechanism, prv_epsilon
 from dpvision.source import ROOT
 from dpvision.verify.again import comparison
 from dpvision.verify.verdict import verify
+
+WORDS = {name: stage.words for name, stage in STAGES.items()}
 
 # Of a process that may have neither torch nor snakemake.
 WITHOUT = """
@@ -83,10 +87,13 @@ def damaged(unpacked, made):
 
 
 def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, archive, unpacked):
-    for place in (archive, unpacked, made.root / made.plan.results):
+    shown = {key for name, spec in made.plan.artifacts.items() if spec["kind"] != "claims" for key in made.plan.below(name)}
+    for place, work in ((archive, made.plan.kept()), (unpacked, made.plan.kept()), (made.root / made.plan.results, shown)):
         verdict = verify(place)
         assert verdict.problems == []
-        assert verdict.checked["runs"] == len(made.plan.runs)
+        looked_at = Counter(WORDS[stage][1] for stage, _ in work)
+        assert set(looked_at) == {words[1] for words in WORDS.values()}
+        assert looked_at.items() <= verdict.checked.items()
         assert verdict.checked["artifacts"] == len(made.plan.artifacts)
     assert any("a folder of results has no manifest" in text for text in verdict.not_checked)
 
@@ -160,11 +167,54 @@ def test_a_record_that_was_taken_away_is_missed(damaged):
         )
 
 
-@pytest.mark.parametrize("kind", ["hessians", "activations", "studies"])
-def test_so_is_an_analysis_and_a_study(damaged, kind):
-    name = next(iter(getattr(damaged.plan, kind)))
-    shutil.rmtree(damaged.results / kind / name)
-    assert any(f"{kind}/{name}/provenance.json: file missing" in problem for problem in damaged.problems())
+@pytest.mark.parametrize("stage", ["hessian", "activations", "search"])
+def test_so_is_an_analysis_and_a_study(damaged, stage):
+    key = stage, next(iter(damaged.plan.of(stage)))
+    shutil.rmtree(damaged.folder / damaged.plan.folder(key))
+    problems = damaged.problems()
+    for file in damaged.plan.record(key):
+        assert any(f"{file}: file missing: part of the record of a {WORDS[stage][0]}" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("stage", ["hessian", "activations"])
+def test_an_analysis_of_another_spec_or_of_other_data_than_its_own_is_found(damaged, stage):
+    folder = damaged.folder / damaged.plan.folder((stage, next(iter(damaged.plan.of(stage)))))
+    damaged.edit(folder / "provenance.json", "spec", to="0123456789ab")
+    damaged.edit(folder / "provenance.json", "data", to="0123456789ab")
+    problems = damaged.problems()
+    assert any(f"{folder.name}/provenance.json: digest of the spec" in problem for problem in problems)
+    assert any(f"{folder.name}/provenance.json: digest of the data" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("stage", ["data", "search", "train", "hessian", "activations"])
+def test_a_spec_in_the_plan_that_is_not_that_of_its_folder_is_found(damaged, stage):
+    name = next(iter(damaged.plan.of(stage)))
+    damaged.edit(damaged.folder / "plan.json", "work", stage, name, "kind", to="another")
+    assert any("in plan.json" in problem or problem.startswith("plan.json: ") for problem in damaged.problems())
+
+
+# --- of another version ---
+
+
+def test_an_archive_of_another_format_is_refused_by_name_and_says_what_verifies_it(damaged):
+    damaged.edit(damaged.folder / "archive.json", "format", to=1)
+    with pytest.raises(
+        UserError, match=r"unpacked was .* another version .* \(format 1, here 2\).*make setup in source/\) verifies it"
+    ):
+        verify(damaged.folder)
+    about = read_json(damaged.folder / "archive.json")
+    write_json(damaged.folder / "archive.json", {key: value for key, value in about.items() if key != "format"})
+    with pytest.raises(UserError, match=r"\(format 1, here 2\): nothing in it was verified"):
+        verify(damaged.folder)  # of a time when it had none
+
+
+def test_results_of_another_format_are_refused_by_name_and_say_what_makes_them_anew(made, tmp_path):
+    results = Path(shutil.copytree(made.root / made.plan.results, tmp_path / "tiny"))
+    spec = read_json(results / "plan/table1.json")
+    cells = [cell["at"] | {"runs": cell["work"]["train"]} for cell in spec["cells"]]
+    write_json(results / "plan/table1.json", spec | {"cells": cells})
+    with pytest.raises(UserError, match=r"plan/table1.json was written by another version .*`python -m dpvision keep`"):
+        verify(results)
 
 
 def test_an_edited_cell_of_a_table_is_named_by_row_and_column(damaged):
@@ -267,7 +317,7 @@ def test_data_that_are_described_otherwise_are_found(damaged):
 
 
 def test_a_search_that_found_something_else_than_its_trials_say_is_found(damaged):
-    study = damaged.results / "studies" / next(iter(damaged.plan.studies))
+    study = damaged.results / "studies" / next(iter(damaged.plan.of("search")))
     (key, value) = next(iter(read_json(study / "best.json")["values"].items()))
     damaged.edit(study / "best.json", "values", key, to=5 - value)
     damaged.edit(study / "best.json", "privacy", "steps", to=1)
@@ -309,9 +359,9 @@ def test_how_records_came_about_is_said_without_being_a_fault_of_theirs(damaged)
     assert {Path(problem["where"]).suffix for problem in verdict.problems} <= {".md", ".tex"}  # whose notes do not tell it
     said = " ".join(verdict.remarks)
     assert "THE SOURCE IN THE ARCHIVE IS NOT AS COMMITTED: 1 files differ: Snakefile" in said
-    for text in ("runs: made by a run that was resumed", "runs: resumed with other code", "runs: made with another lock"):
-        assert f"1 {text}" in said
-    assert "runs: made from a dirty tree" in said
+    for text in ("made by a run that was resumed", "resumed with other code", "made with another lock"):
+        assert f"1 trainings: {text}" in said
+    assert "trainings: made from a dirty tree" in said
 
 
 # --- made again ---

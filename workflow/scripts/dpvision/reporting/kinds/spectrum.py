@@ -1,9 +1,11 @@
 """The Hessian's spectrum, by seed."""
 
 from itertools import cycle
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import FigureOfCells
+from dpvision.files import read_json
 from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
@@ -27,9 +29,7 @@ NOTE = "Ritz values of Lanczos, each widened to a Gaussian of 1/150 of the range
 def read(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
     import pandas as pd
 
-    from dpvision.reporting.tables import by_folder
-
-    hessians = by_folder(inputs["hessians"])
+    hessians = {Path(file).parent.name: read_json(file) for file in inputs["hessians"]}
     rows = []
     for cell in spec["cells"]:
         for seed, name in cell["work"]["hessian"].items():
