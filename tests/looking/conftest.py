@@ -57,7 +57,7 @@ class Results:
 
     def touched(self, key: tuple[str, str]) -> None:
         """A record with nothing in its files, but by which code it was made, and where."""
-        module = STAGES[key[0]].module()
+        module = STAGES[key[0]].job.split(":")[0]
         for file in self.plan.record(key):
             write_text(self.root / file, "{}" if file.endswith(".json") else "")
         made_by = {"stage": module, "code": code_digest(module), "commit": "abc"}
