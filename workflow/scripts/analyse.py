@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
-    from dpvision.analysis import analyse
-
+    from dpvision.analyses.run import analyse
     from dpvision.training.machine import settle
 
     settle(snakemake.threads)
