@@ -15,7 +15,7 @@ import pytest
 from dpvision.code import code_digest
 
 ROOT = Path(__file__).parents[1]
-PAPER = "config/papers/{name}.yaml"
+PAPER = "config/papers/{name}/paper.yaml"
 CONTENT = """
 title: A paper
 seeds: [1]
@@ -45,10 +45,11 @@ from types import SimpleNamespace
 from dpvision import plan
 from dpvision.code import code_digest
 from dpvision.looking.estimate import Estimator
+from dpvision.plan.resources import asked
 
 planned = plan.load({"papers": [sys.argv[1]], "scale": "seconds", "folders": json.loads(sys.argv[2])})
 ((name, run),) = planned.runs.items()
-asks = planned.asks("train", planned.cost_of_run)
+asks = asked(planned, "train", "run")
 said = {
     "runtime": asks["runtime"](SimpleNamespace(run=name), attempt=1),
     "mem_mb": asks["mem_mb"](SimpleNamespace(run=name), attempt=1),
@@ -62,7 +63,7 @@ from dpvision.data.prepare import prepare
 
 data = run["data"]["name"]
 fetch(data, planned.sources[data], Path(planned.folders[data]) if data in planned.folders else None, Path("raw"))
-prepare(planned.data[run["data"]["prepared"]], Path("raw"), Path("prepared"))
+prepare(planned.work["data", run["data"]["prepared"]], Path("raw"), Path("prepared"))
 """
 TRAIN = """
 import torch

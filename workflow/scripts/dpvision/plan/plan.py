@@ -156,9 +156,12 @@ class Plan:
         return {name: list(dict.fromkeys(self._files_read(spec, reads))) for name, reads in spec["reads"].items()}
 
     def _files_read(self, spec: Spec, reads: list[str]) -> Iterable[str]:
-        for stage, file in (read.split("/") for read in reads):
-            for cell in spec["cells"]:
-                yield from (f"{self.folder((stage, name))}/{file}" for name in cell["work"].get(stage, {}).values())
+        """Yield them read by read; where a cell says itself what is read of it, as on a page of claims, that."""
+        of_cells = [(cell, cell.get("reads", reads)) for cell in spec["cells"]]
+        for read in dict.fromkeys(read for _, its in of_cells for read in its):
+            stage, file = read.split("/")
+            for names in (cell["work"].get(stage, {}) for cell, its in of_cells if read in its):
+                yield from (f"{self.folder((stage, name))}/{file}" for name in names.values())
 
     def everything(self, target: str) -> list[str]:
         """Return the targets and what they rest on, so that a record that was deleted is made again with them."""
