@@ -16,6 +16,7 @@ from dpvision.code import code_digest
 
 ROOT = Path(__file__).parents[1]
 PAPER = "config/papers/{name}/paper.yaml"
+SAME = "config/papers/{name}/seconds.yaml"
 CONTENT = """
 title: A paper
 seeds: [1]
@@ -137,6 +138,7 @@ def with_family(copy: Copy) -> Copy:
     for file, text in files.items():
         copy.write(file, text)
     copy.write(PAPER.format(name="mine"), CONTENT.format(model=shown("models")["models"], dataset="digits", name="mine"))
+    copy.write(SAME.format(name="mine"), "# nothing differs\n")
     return copy
 
 
@@ -178,6 +180,7 @@ def test_a_data_sets_file_and_its_entry_are_all_that_it_needs(copy):
         entries.write(shown("config/datasets.yaml")["config/datasets.yaml"])
     model = "resnet9: {family: resnet9, label: ResNet-9, width: 0.0625, groups: 4}"
     copy.write(PAPER.format(name="resnet9"), CONTENT.format(model=model, dataset="pets", name="resnet9"))
+    copy.write(SAME.format(name="resnet9"), "# nothing differs\n")
     images = (np.arange(1000 * 3 * 16 * 16) % 251).astype(np.uint8).reshape(1000, 3, 16, 16)
     (copy.root / "own").mkdir()
     np.save(copy.root / "own/images.npy", images)

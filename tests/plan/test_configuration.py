@@ -1016,6 +1016,17 @@ def test_a_paper_without_a_file_of_published_numbers_has_none(configuration):
     assert configuration.plan().artifacts["table1"]["published"] == []
 
 
+def test_a_scale_s_file_that_says_nothing_changes_nothing(configuration):
+    (configuration.root / "config" / DEMO).write_text("# nothing differs\n")
+    assert configuration.plan(scale="demo").runs == configuration.plan().runs
+
+
+def test_a_scale_s_file_that_is_no_mapping_is_named(configuration):
+    (configuration.root / "config" / DEMO).write_text("[1]\n")
+    (line,) = configuration.complaints(scale="demo")
+    assert line.startswith(f"config/{DEMO}: the file = [1]: must be a mapping")
+
+
 def test_an_empty_file_lacks_everything(configuration):
     (configuration.root / "config" / PAPER).write_text("# nothing yet\n")
     assert configuration.complaints() == [

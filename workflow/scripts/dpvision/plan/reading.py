@@ -222,7 +222,7 @@ def _document_of(path: tuple, documents: list[Document]) -> Document:
         if there:
             names_kind = [d for d in there if any(_at(d.content, (*path[:depth], key)) is not MISSING for key in KINDS)]
             return names_kind[-1] if names_kind else there[0]
-    return documents[0]
+    return documents[0] if path else documents[-1]
 
 
 def _schemas(root: dict, path: tuple, content: Any) -> list[dict]:
