@@ -165,7 +165,9 @@ def test_a_page_that_lacks_records_is_older_than_any_record(dpvision, configurat
 
 
 def test_without_claims_there_is_no_page_and_it_is_said(project):
-    project.change("papers/scalenorm/paper.yaml", "  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n", "")
+    project.change(
+        "papers/scalenorm/paper.yaml", "  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n", ""
+    )
     done = project.run("dpvision", "claims")
     assert (done.returncode, done.stderr) == (1, "there are no claims: no artifact of scalenorm is of the kind claims\n")
 

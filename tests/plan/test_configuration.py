@@ -552,8 +552,7 @@ SPOILT = [
         DEMO,
         "batch: 128",
         "batch: 1258",
-        "recipes.resnet9.batch = 1258: must be at most 1257: "
-        "digits trains on N = 1257 examples, 1437 less 180 held out",
+        "recipes.resnet9.batch = 1258: must be at most 1257: digits trains on N = 1257 examples, 1437 less 180 held out",
     ),
     Spoilt(
         "no views",
@@ -909,9 +908,7 @@ def test_a_scale_s_slip_in_a_name_is_told_from_a_recipe_that_lacks_keys(configur
     first, *rest = configuration.change(DEMO, "  resnet9:\n", "  resnet:\n").complaints(scale="demo")
     recipe = "config/papers/scalenorm/demo.yaml: recipes.resnet"
     assert first == f'{recipe}: there is no recipe "resnet". Did you mean "resnet9"? Allowed: resnet9'
-    assert [line.split(": ")[1] for line in rest] == [
-        f"recipes.resnet.{key}" for key in ("optimizer.name", "schedule", "clip")
-    ]
+    assert [line.split(": ")[1] for line in rest] == [f"recipes.resnet.{key}" for key in ("optimizer.name", "schedule", "clip")]
 
 
 def test_a_scale_cannot_be_called_like_a_folder_of_results(configuration):
@@ -962,7 +959,9 @@ def test_an_artifact_is_of_one_paper(configuration):
 def test_no_artifact_is_called_like_a_rule():
     rules = [plan.ROOT / "Snakefile", *(plan.ROOT / "workflow/rules").glob("*.smk")]
     names = {name for file in rules for name in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)}
-    analyses = re.search(r"^for stage in ANALYSES:$.*^ +f\"(\w+){stage}\"$", rules[-1].parent.joinpath("analyse.smk").read_text(), re.M | re.S)
+    analyses = re.search(
+        r"^for stage in ANALYSES:$.*^ +f\"(\w+){stage}\"$", rules[-1].parent.joinpath("analyse.smk").read_text(), re.M | re.S
+    )
     assert names | {analyses[1] + name for name in ANALYSES} == set(RULES)
 
 

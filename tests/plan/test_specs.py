@@ -200,7 +200,9 @@ def test_cells_with_the_same_spec_share_a_run(configuration):
     )
     assert after.runs == before.runs
     (ours,) = after.artifacts["table4"]["cells"]
-    theirs = [cell for cell in after.artifacts["table1"]["cells"] if (cell["at"]["model"], cell["at"]["epsilon"]) == ("resnet9", 7.42)]
+    theirs = [
+        cell for cell in after.artifacts["table1"]["cells"] if (cell["at"]["model"], cell["at"]["epsilon"]) == ("resnet9", 7.42)
+    ]
     assert [ours] == theirs
 
 
@@ -447,7 +449,9 @@ def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them
     random = np.random.default_rng(0)
     for count, batches, physical in ((50_000, 49, 128), (9_469, 10, 32), (100_000, 98, 521)):
         sizes = random.binomial(count, 1 / batches, 100_000)
-        assert specs._expected_physical_batches(count, batches, physical) == pytest.approx(np.ceil(sizes / physical).mean(), abs=0.01)
+        assert specs._expected_physical_batches(count, batches, physical) == pytest.approx(
+            np.ceil(sizes / physical).mean(), abs=0.01
+        )
 
 
 def test_the_search_behind_it_is_that_of_the_protocol_clean(configuration):

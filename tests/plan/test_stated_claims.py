@@ -25,7 +25,10 @@ MOMENT = {"kind": "moment", "than": "", "moment": "mean"}
 
 SPOILT = [
     (said(kind="levle"), f'{AT}.kind = "levle": must be "difference" or "interaction" or "best_of" or "level" or '),
-    (said(model="scalresnet9"), f'{AT}.model = "scalresnet9": there is no model "scalresnet9" {AMONG}, dataset: cifar10. Did you mean "scaleresnet9"?'),
+    (
+        said(model="scalresnet9"),
+        f'{AT}.model = "scalresnet9": there is no model "scalresnet9" {AMONG}, dataset: cifar10. Did you mean "scaleresnet9"?',
+    ),
     (
         said(dataset="cifar100"),
         f'{AT}.dataset = "cifar100": there is no data set "cifar100" {AMONG}. Did you mean "cifar10"?',
@@ -38,7 +41,14 @@ SPOILT = [
     (said(claimed="{above: 2, below: 1}"), f"{AT}.claimed: nothing lies above 2 and below 1"),
     (said(claimed="{above: 0, about: [2, 1]}"), f"{AT}.claimed: nothing lies above 2 and below 1"),
     (said(**PAIR, models="[resnet9]"), f'{AT}.models = ["resnet9"]: must be a list of 2 values'),
-    (said(**PAIR, models="[resnet9, resnet9]"), f'{AT}.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once'),
+    (
+        said(**PAIR, models="[resnet9, resnet9]"),
+        f"{AT}: compares resnet9 with itself; say what differs, as by against: {{recipe: ...}}",
+    ),
+    (
+        said(**PAIR | {"kind": "reach"}, models="[resnet9, resnet9]"),
+        f'{AT}.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once',
+    ),
     (
         said(**PAIR, models="[resnet9, resnet8]"),
         f'{AT}.models[1] = "resnet8": there is no model "resnet8" {AMONG}, dataset: cifar10. Did you mean "resnet9"?',

@@ -107,12 +107,20 @@ class OfPair(Effect):
 
 
 class AgainstAnother(OfPair):
-    """Of models that may be trained at different ε, or otherwise."""
+    """Of models that may be trained at different ε, or otherwise; of one model, if they are."""
 
+    models: Annotated[list[Name], Field(min_length=2, max_length=2)]
+    """The two; the effect is the first's less the second's, or the first's divided by the second's."""
     other_epsilon: Epsilon | Literal["same"] = "same"
     """ε of the second model, where it is another."""
     against: Where = Where()
     """Other coordinates of the second, where they differ: its recipe, say."""
+
+    @model_validator(mode="after")
+    def _of_two(self) -> "AgainstAnother":
+        if len(set(self.models)) == 1 and self.other_epsilon == "same" and not self.against.coordinates():
+            raise ValueError(f"compares {self.models[0]} with itself; say what differs, as by against: {{recipe: ...}}")
+        return self
 
     def selected(self) -> Iterator[list[Side]]:
         for first, second in super().selected():
