@@ -4,13 +4,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from dpvision.reporting.activations import measure
+
 from dpvision import plan
 from dpvision.archive.pack import write_archive
 from dpvision.curvature.job import examine
 from dpvision.data.download import fetch
 from dpvision.data.prepare import prepare
 from dpvision.files import write_if_changed, write_text
-from dpvision.reporting.activations import measure
 from dpvision.reporting.claims import write_claims
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.tables import write_table

@@ -11,6 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 import yaml
+from dpvision.plan.build import FOLDERS
 from made import git
 from rocrate.rocrate import ROCrate
 
@@ -19,7 +20,6 @@ from dpvision.archive.contents import MANIFEST
 from dpvision.archive.pack import write_archive
 from dpvision.errors import UserError
 from dpvision.files import file_digest, write_text
-from dpvision.plan.build import FOLDERS
 from dpvision.source import NAME, ROOT, VERSION, source
 from dpvision.verify.artifacts import AGAIN
 

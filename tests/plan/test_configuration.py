@@ -829,7 +829,8 @@ def test_all_errors_of_a_file_are_listed_one_a_line(configuration):
     configuration.change(PAPER, "epochs: 50", "epoch: 50").change(PAPER, "[34, 50, 113]", "[34, -1]")
     assert configuration.change(PAPER, EPSILONS, "epsilons: [0, x]").complaints() == [
         "config/papers/scalenorm/paper.yaml: seeds[1] = -1: must be a whole number of at least 0 and below 4294967296",
-        f'config/papers/scalenorm/paper.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? Allowed here: {RECIPE}',
+        'config/papers/scalenorm/paper.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? '
+        f"Allowed here: {RECIPE}",
         "config/papers/scalenorm/paper.yaml: cells.cifar10.epsilons[0] = 0: must be a number above 0 or null",
         'config/papers/scalenorm/paper.yaml: cells.cifar10.epsilons[1] = "x": must be a number above 0 or null',
     ]
@@ -1029,7 +1030,8 @@ def test_a_scale_s_file_that_is_no_mapping_is_named(configuration):
 def test_an_empty_file_lacks_everything(configuration):
     (configuration.root / "config" / PAPER).write_text("# nothing yet\n")
     assert configuration.complaints() == [
-        "config/papers/scalenorm/paper.yaml: the file = null: must be a mapping with title, seeds, models, recipes, cells, artifacts"
+        "config/papers/scalenorm/paper.yaml: the file = null: "
+        "must be a mapping with title, seeds, models, recipes, cells, artifacts"
     ]
 
 

@@ -181,18 +181,24 @@ def test_processes_that_share_the_cores_are_no_quicker(configuration):
     assert for_one == for_four
 
 
-def test_a_job_s_cost_is_that_of_its_stage_by_its_spec_and_the_scale_s_physical_batch(configuration):
+BY_STAGE = {
+    "search": lambda spec, run: cost.search_worker(spec, 256, 4),
+    "train": lambda spec, run: cost.training(run, 256),
+    "hessian": lambda spec, run: cost.hessian(spec, run, 256),
+    "activations": cost.activations,
+}
+
+
+@pytest.mark.parametrize("stage", BY_STAGE)
+def test_a_job_s_cost_is_that_of_its_stage_by_its_spec_and_the_scale_s_physical_batch(stage, configuration):
     planned = configuration.plan()
-    for stage in ("search", "train", "hessian", "activations"):
-        name, spec = next(iter(planned.of(stage).items()))
-        run = planned.run_of((stage, name))
-        expected = {
-            "search": lambda: cost.search_worker(spec, 256, 4),
-            "train": lambda: cost.training(run, 256),
-            "hessian": lambda: cost.hessian(spec, run, 256),
-            "activations": lambda: cost.activations(spec, run),
-        }[stage]()
-        assert resources.cost_of(planned, (stage, name)) == expected
-        asks = resources.asked(planned, stage, "work")
-        assert asks["mem_mb"](SimpleNamespace(work=name), attempt=1) == 6000 + expected.megabytes(0)
-    assert resources.cost_of(planned, next(key for key in planned.work if key[0] == "data")) is None
+    name, spec = next(iter(planned.of(stage).items()))
+    expected = BY_STAGE[stage](spec, planned.run_of((stage, name)))
+    assert resources.cost_of(planned, (stage, name)) == expected
+    asks = resources.asked(planned, stage, "work")
+    assert asks["mem_mb"](SimpleNamespace(work=name), attempt=1) == 6000 + expected.megabytes(0)
+
+
+def test_to_prepare_data_costs_next_to_nothing(configuration):
+    planned = configuration.plan()
+    assert [resources.cost_of(planned, ("data", name)) for name in planned.of("data")] == [None]

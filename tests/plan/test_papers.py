@@ -29,7 +29,7 @@ SAID = "{{kind: {}, dataset: cifar10, models: [wrn16_4, wrn16_4], epsilons: [8],
 
 @pytest.fixture
 def two_recipes(as_shipped):
-    """Table 2 of the shipped paper shows its wide residual networks by both recipes; nothing is printed or claimed of it yet."""
+    """Table 2 of the shipped paper shows the wide residual networks by both recipes; nothing of it is printed or claimed."""
     (as_shipped.root / "config" / PUBLISHED).write_text("[]\n")
     (as_shipped.root / "config" / CLAIMS).write_text(CLAIM.format(LEVEL).replace("table2", "table2_large"))
     return as_shipped.change(PAPER, *TABLE2)
