@@ -55,7 +55,7 @@ def project(folder: Path, runs: int) -> str:
     file.write_text(yaml.safe_dump(paper, sort_keys=False))
     planned = plan.load({"papers": ["scalenorm"], "scale": "paper"}, folder)
     name = next(iter(planned.runs))
-    for there in [f"{planned.data_of(planned.runs[name])}/dataset.json", *planned.studies_of(name)]:  # when a job starts
+    for there in map(planned.product, planned.needs(("train", name))):  # when a job starts
         (folder / there).parent.mkdir(parents=True)
         (folder / there).touch()
     return name

@@ -39,10 +39,11 @@ def cells() -> dict[tuple[str, float], specs.Spec]:
     planned = plan.load({"papers": ["scalenorm"], "scale": "demo"})
     found = {}
     for cell in planned.artifacts["table1"]["cells"]:
-        if "protocol" not in cell and cell["epsilon"] == EPSILON:
-            run = planned.runs[next(iter(cell["runs"].values()))]
+        at = cell["at"]
+        if at["protocol"] == "clean" and at["epsilon"] == EPSILON:
+            run = planned.runs[next(iter(cell["work"]["train"].values()))]
             values = {"model.groups": GROUPS, "recipe.epochs": EPOCHS or run["recipe"]["epochs"]}
-            found[cell["model"], cell["epsilon"]] = specs.with_values(run, values)
+            found[at["model"], at["epsilon"]] = specs.with_values(run, values)
     return found
 
 
@@ -50,7 +51,7 @@ def data(run: specs.Spec, folder: Path) -> Path:
     planned = plan.load({"papers": ["scalenorm"], "scale": "demo"})
     name = run["data"]["name"]
     download.fetch(name, planned.sources[name], None, folder / "raw")
-    prepare(next(spec for spec in planned.data.values() if spec["name"] == name), folder / "raw", folder / "prepared")
+    prepare(planned.of("data")[run["data"]["prepared"]], folder / "raw", folder / "prepared")
     return folder / "prepared"
 
 

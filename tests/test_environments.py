@@ -18,6 +18,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from dpvision.plan.stages import STAGES
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 GROUPS = sorted(PROJECT["dependency-groups"])
@@ -25,7 +27,7 @@ RULES = {
     script: group
     for file in sorted((ROOT / "workflow/rules").glob("*.smk"))
     for group, script in re.findall(
-        r'^    conda:\n +"\.\./\.\./envs/(\w+)\.yaml"\n(?:(?!^rule ).*\n)*?    script:\n +"\.\./scripts/(\w+)\.py"',
+        r'^ +conda:\n +"\.\./\.\./envs/(\w+)\.yaml"\n(?:(?!^ *rule\b).*\n)*? +script:\n +"\.\./scripts/(\w+)\.py"',
         file.read_text(),
         re.MULTILINE,
     )
@@ -39,8 +41,8 @@ import ast, importlib, importlib.metadata, json, re, sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-scripts, also, distributions = map(json.loads, sys.argv[1:4])
-sys.path += sys.argv[4:]
+scripts, also, distributions, apart = map(json.loads, sys.argv[1:5])
+sys.path += sys.argv[5:]
 
 def normal(name):
     return re.sub("[-_.]+", "-", name).lower()
@@ -75,7 +77,7 @@ for name in also:
 for script in scripts:
     import_all_of(script)
 seen = set()
-while new := {name for name in sys.modules if name.split(".")[0] == "dpvision"} - seen:
+while new := {name for name in sys.modules if name.split(".")[0] == "dpvision" and name.rpartition(".")[0] != apart} - seen:
     seen |= new
     for name in new:
         import_all_of(sys.modules[name].__file__)
@@ -118,13 +120,14 @@ def brought_by_torch() -> set[str]:
 def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
     """Whatever the jobs of a group import, where there is nothing but these distributions."""
     scripts = [str(ROOT / f"workflow/scripts/{script}.py") for script, its in RULES.items() if its == group]
-    also = []
+    also = [stage.job.split(":")[0] for stage in STAGES.values() if stage.analysis and group == RULES["analyse"]]
     if group == "data":  # which module of these, the configuration says
         for name, entry in yaml.safe_load((ROOT / "config/datasets.yaml").read_text()).items():
             also += [f"dpvision.data.datasets.{name}"]
             also += [source["package"] for source in entry["sources"] if source["kind"] == "python"]
     allowed = [*names, *BROUGHT_BY_SNAKEMAKE, *(brought_by_torch() if "torch" in names else [])]
-    arguments = [json.dumps(part) for part in (scripts, also, allowed)]
+    kinds = None if group == "report" else "dpvision.reporting.kinds"  # in the plan for their options; none else draws
+    arguments = [json.dumps(part) for part in (scripts, also, allowed, kinds)]
     paths = [sysconfig.get_path("purelib"), str(ROOT / "workflow/scripts")]
     command = [sys.executable, "-I", "-S", "-c", IMPORT, *arguments, *paths]
     return subprocess.run(command, capture_output=True, text=True)

@@ -15,7 +15,8 @@ import pytest
 from dpvision.code import code_digest
 
 ROOT = Path(__file__).parents[1]
-PAPER = "config/papers/{name}.yaml"
+PAPER = "config/papers/{name}/paper.yaml"
+SAME = "config/papers/{name}/seconds.yaml"
 CONTENT = """
 title: A paper
 seeds: [1]
@@ -45,10 +46,11 @@ from types import SimpleNamespace
 from dpvision import plan
 from dpvision.code import code_digest
 from dpvision.looking.estimate import Estimator
+from dpvision.plan.resources import asked
 
 planned = plan.load({"papers": [sys.argv[1]], "scale": "seconds", "folders": json.loads(sys.argv[2])})
 ((name, run),) = planned.runs.items()
-asks = planned.asks("train", planned.cost_of_run)
+asks = asked(planned, "train", "run")
 said = {
     "runtime": asks["runtime"](SimpleNamespace(run=name), attempt=1),
     "mem_mb": asks["mem_mb"](SimpleNamespace(run=name), attempt=1),
@@ -62,7 +64,7 @@ from dpvision.data.prepare import prepare
 
 data = run["data"]["name"]
 fetch(data, planned.sources[data], Path(planned.folders[data]) if data in planned.folders else None, Path("raw"))
-prepare(planned.data[run["data"]["prepared"]], Path("raw"), Path("prepared"))
+prepare(planned.work["data", run["data"]["prepared"]], Path("raw"), Path("prepared"))
 """
 TRAIN = """
 import torch
@@ -88,7 +90,7 @@ said |= {
 
 
 def shown(of: str) -> dict[str, str]:
-    """The documentation's blocks of code whose first line names a file, or a part of one, that begins so: its name -> the rest."""
+    """The blocks of code whose first line names a file, or a part of one, that begins so: its name -> the rest."""
     blocks = re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", (ROOT / "docs/extending.md").read_text(encoding="utf-8"), re.M | re.S)
     return {file: text for file, text in blocks if file.startswith(of)}
 
@@ -136,6 +138,7 @@ def with_family(copy: Copy) -> Copy:
     for file, text in files.items():
         copy.write(file, text)
     copy.write(PAPER.format(name="mine"), CONTENT.format(model=shown("models")["models"], dataset="digits", name="mine"))
+    copy.write(SAME.format(name="mine"), "# nothing differs\n")
     return copy
 
 
@@ -177,6 +180,7 @@ def test_a_data_sets_file_and_its_entry_are_all_that_it_needs(copy):
         entries.write(shown("config/datasets.yaml")["config/datasets.yaml"])
     model = "resnet9: {family: resnet9, label: ResNet-9, width: 0.0625, groups: 4}"
     copy.write(PAPER.format(name="resnet9"), CONTENT.format(model=model, dataset="pets", name="resnet9"))
+    copy.write(SAME.format(name="resnet9"), "# nothing differs\n")
     images = (np.arange(1000 * 3 * 16 * 16) % 251).astype(np.uint8).reshape(1000, 3, 16, 16)
     (copy.root / "own").mkdir()
     np.save(copy.root / "own/images.npy", images)

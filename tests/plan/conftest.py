@@ -19,10 +19,16 @@ SMALL = Path(__file__).parents[1] / "config"  # a paper of one data set and two 
 class Configuration:
     """The project's config/ with the tests' small paper, in a folder of its own."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, small: bool = True) -> None:
         self.root = root
         shutil.copytree(plan.ROOT / "config", root / "config")
-        shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
+        if small:
+            shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
+
+    def append(self, file: str, text: str) -> "Configuration":
+        with (self.root / "config" / file).open("a", encoding="utf-8") as end:
+            end.write(text)
+        return self
 
     def change(self, file: str, old: str, new: str) -> "Configuration":
         path = self.root / "config" / file
@@ -44,6 +50,12 @@ class Configuration:
 @pytest.fixture
 def configuration(tmp_path: Path) -> Configuration:
     return Configuration(tmp_path)
+
+
+@pytest.fixture
+def as_shipped(tmp_path: Path) -> Configuration:
+    """With the papers as they are."""
+    return Configuration(tmp_path, small=False)
 
 
 class Project(Configuration):

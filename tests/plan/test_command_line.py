@@ -12,7 +12,7 @@ import pytest
 from dpvision import __main__ as command_line
 from dpvision import plan
 from dpvision.files import write_json, write_text
-from dpvision.plan.overview import overview
+from dpvision.looking.overview import overview
 
 
 @pytest.fixture
@@ -57,23 +57,23 @@ def test_the_plan_of_everything_counts_it(configuration):
         "spectrum",
         "claims",
     ]
-    assert lines[-1] == "18 trainings (0 made), 2 searches (0 made), 6 Hessians (0 made)"
+    assert lines[-1] == "2 searches (0 made), 18 trainings (0 made), 6 Hessians (0 made), 6 histograms of activations (0 made)"
 
 
 def test_the_plan_of_an_artifact_counts_what_it_takes(configuration):
     planned = configuration.plan()
-    assert overview(planned, ["table1"], configuration.root).splitlines()[-1] == "18 trainings (0 made), 2 searches (0 made)"
-    assert overview(planned, ["figure3"], configuration.root).splitlines()[-1] == "6 trainings (0 made), 2 searches (0 made)"
+    assert overview(planned, ["table1"], configuration.root).splitlines()[-1] == "2 searches (0 made), 18 trainings (0 made)"
+    assert overview(planned, ["figure3"], configuration.root).splitlines()[-1] == "2 searches (0 made), 6 trainings (0 made)"
     assert overview(planned, ["groups"], configuration.root).splitlines()[-1] == "2 searches (0 made)"
     claims = overview(planned, ["claims"], configuration.root).splitlines()[-1]
-    assert claims == "18 trainings (0 made), 2 searches (0 made), 6 Hessians (0 made)"
+    assert claims == "2 searches (0 made), 18 trainings (0 made), 6 Hessians (0 made), 6 histograms of activations (0 made)"
 
 
 def test_the_plan_knows_what_is_there(configuration):
     planned, root = configuration.plan(scale="demo"), configuration.root
     first, second, *_ = planned.runs_of("table1")
-    make(root, planned.record(first))
-    make(root, planned.record(second)[:-1])  # without its provenance it is no record
+    make(root, planned.record(("train", first)))
+    make(root, planned.record(("train", second))[:-1])  # without its provenance it is no record
     make(root, [*planned.targets("table4"), *planned.targets("claims")])
     text = overview(planned, ["table1", "table4", "claims"], root)
     assert text.splitlines()[3].split() == ["table1", "accuracy", "6", "18", "1", "not", "made"]
@@ -165,9 +165,11 @@ def test_a_page_that_lacks_records_is_older_than_any_record(dpvision, configurat
 
 
 def test_without_claims_there_is_no_page_and_it_is_said(project):
-    (project.root / "config/papers/scalenorm/claims.yaml").unlink()
+    project.change(
+        "papers/scalenorm/paper.yaml", "  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n", ""
+    )
     done = project.run("dpvision", "claims")
-    assert (done.returncode, done.stderr) == (1, "there are no claims: config/claims has no file of scalenorm\n")
+    assert (done.returncode, done.stderr) == (1, "there are no claims: no artifact of scalenorm is of the kind claims\n")
 
 
 # --- models ---

@@ -14,19 +14,22 @@ import yaml
 
 from dpvision import plan
 from dpvision.errors import UserError
+from dpvision.plan.load import RULES
 from dpvision.plan.reading import read_yaml
+from dpvision.plan.stages import ANALYSES
 
 CONFIG = "config.yaml"
 DATA = "datasets.yaml"
 PAPER = "papers/scalenorm/paper.yaml"
 PUBLISHED = "papers/scalenorm/published.yaml"
 AS_PUBLISHED = "scales/paper.yaml"
-DEMO = "scales/demo.yaml"
-SIMULATE = "scales/simulate.yaml"
+DEMO = "papers/scalenorm/demo.yaml"
+SIMULATE = "papers/scalenorm/simulate.yaml"
+DEMO_JOBS = "scales/demo.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
 RECIPE = "optimizer, schedule, batch, epochs, steps, clip, augmentation, averaging, simulate, precision, gpus"
-OF_A_PAPER = "title, seeds, models, recipes, searches, cells, hessian, activations, artifacts"
+OF_A_PAPER = "hessian, activations, title, seeds, models, recipes, searches, cells, artifacts"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
 SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"
@@ -97,14 +100,14 @@ SPOILT = [
         DEMO,
         "batch: 128",
         "bach: 128",
-        f'papers.scalenorm.recipes.resnet9.bach = 128: unknown key. Did you mean "batch"? Allowed here: {RECIPE}',
+        f'recipes.resnet9.bach = 128: unknown key. Did you mean "batch"? Allowed here: {RECIPE}',
     ),
     Spoilt(
         "an unknown section in a scale's overlay",
         DEMO,
-        "    models:\n",
-        "    modls:\n",
-        f'papers.scalenorm.modls: unknown key. Did you mean "models"? Allowed here: {OF_A_PAPER}',
+        "models:\n",
+        "modls:\n",
+        f'modls: unknown key. Did you mean "models"? Allowed here: {OF_A_PAPER}',
     ),
     Spoilt(
         "a key that another schedule has",
@@ -183,8 +186,8 @@ SPOILT = [
         AS_PUBLISHED,
         "  train: {threads",
         "  trane: {threads",
-        'resources.trane: unknown key. Did you mean "train"? '
-        "Allowed here: download, prepare, search, train, curvature, activations, report",
+        'resources.trane: there is no kind of job "trane". Did you mean "train"? '
+        "Allowed: download, prepare, report, search, train, hessian, activations",
     ),
     Spoilt(
         "a mistyped setting",
@@ -261,13 +264,6 @@ SPOILT = [
         'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm',
     ),
     Spoilt(
-        "an overlay for a paper that does not exist",
-        DEMO,
-        "  scalenorm:",
-        "  scalnorm:",
-        'papers.scalnorm: there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm',
-    ),
-    Spoilt(
         "a folder for a data set that does not exist",
         CONFIG,
         "folders: {}",
@@ -288,7 +284,7 @@ SPOILT = [
         DEMO,
         "dataset: digits",
         "dataset: digit",
-        'papers.scalenorm.cells.cifar10.dataset = "digit": there is no data set "digit". '
+        'cells.cifar10.dataset = "digit": there is no data set "digit". '
         'Did you mean "digits"? Allowed: cifar10, digits, imagenette, tinyimagenet',
     ),
     Spoilt(
@@ -326,7 +322,7 @@ SPOILT = [
         "{artifact: table4,",
         "{artifact: tabel4,",
         'entry 25: artifact = "tabel4": there is no artifact "tabel4". Did you mean "table4"? '
-        "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum",
+        "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum, claims",
     ),
     Spoilt(
         "a recipe that says not how long",
@@ -369,14 +365,14 @@ SPOILT = [
         PAPER,
         "    cells: [cifar10]\n    statistic: median",
         "    statistic: median",
-        "artifacts.table1.cells: this key is missing; it must be a list of at least 1 value",
+        "artifacts.table1.cells: this key is missing; it must be a list of at least 1 value (Groups of cells it shows)",
     ),
     Spoilt(
         "a schematic of cells",
         PAPER,
         "    kind: curves\n    title: Test accuracy by epoch\n    cells: [cifar10]\n    epsilons: [7.42] # left open\n",
         "    kind: schematic\n    title: A block\n    cells: [cifar10]\n",
-        'artifacts.figure3.cells = ["cifar10"]: a schematic shows none; leave this key out',
+        'artifacts.figure3.cells = ["cifar10"]: unknown key. Allowed here: kind, title',
     ),
     Spoilt(
         "printed numbers of an artifact that does not exist",
@@ -384,7 +380,7 @@ SPOILT = [
         "    statistic: best\n",
         "    statistic: best\n    published: table11\n",
         'artifacts.table4.published = "table11": there is no artifact "table11". Did you mean "table1"? '
-        "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum",
+        "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum, claims",
     ),
     Spoilt(
         "a schedule that does not exist",
@@ -527,7 +523,7 @@ SPOILT = [
         DEMO,
         "delta: 1.0e-4",
         "delta: 0.0008",
-        "papers.scalenorm.cells.cifar10.delta = 0.0008: must be at most 1/N = 0.000796: "
+        "cells.cifar10.delta = 0.0008: must be at most 1/N = 0.000796: "
         "digits trains on N = 1257 examples, 1437 less 180 held out",
     ),
     Spoilt(
@@ -540,9 +536,9 @@ SPOILT = [
     Spoilt(
         "a simulation without a budget",
         SIMULATE,
-        "    recipes:",
-        "    cells: {cifar10: {epsilons: [null, 2.89, 7.42, 9.88]}}\n    recipes:",
-        "papers.scalenorm.recipes.resnet9.simulate = 8: cifar10 trains without a budget, too: there is no noise to simulate",
+        "recipes:",
+        "cells: {cifar10: {epsilons: [null, 2.89, 7.42, 9.88]}}\nrecipes:",
+        "recipes.resnet9.simulate = 8: cifar10 trains without a budget, too: there is no noise to simulate",
     ),
     Spoilt(
         "a batch larger than the data set",
@@ -556,8 +552,7 @@ SPOILT = [
         DEMO,
         "batch: 128",
         "batch: 1258",
-        "papers.scalenorm.recipes.resnet9.batch = 1258: must be at most 1257: "
-        "digits trains on N = 1257 examples, 1437 less 180 held out",
+        "recipes.resnet9.batch = 1258: must be at most 1257: digits trains on N = 1257 examples, 1437 less 180 held out",
     ),
     Spoilt(
         "no views",
@@ -594,7 +589,7 @@ SPOILT = [
         DEMO,
         "[1, 4, 8, channels]",
         "[1, 3, 8, channels]",
-        "papers.scalenorm.searches.groups.space.model.groups[1] = 3: 3 groups do not divide 8 channels; "
+        "searches.groups.space.model.groups[1] = 3: 3 groups do not divide 8 channels; "
         'allowed: 1, 2, 4, 8, 16, 32, "channels" (for resnet9)',
     ),
     Spoilt(
@@ -609,14 +604,14 @@ SPOILT = [
         DEMO,
         "{examples: 512,",
         "{examples: 5120,",
-        "papers.scalenorm.hessian.examples = 5120: must be at most 1257, all that digits has",
+        "hessian.examples = 5120: must be at most 1257, all that digits has",
     ),
     Spoilt(
         "more examples for the activations than there are",
         DEMO,
         "{examples: 360}",
         "{examples: 361}",
-        "papers.scalenorm.activations.examples = 361: must be at most 360, all that digits has",
+        "activations.examples = 361: must be at most 360, all that digits has",
     ),
     Spoilt(
         "a width that divides channels",
@@ -630,7 +625,7 @@ SPOILT = [
         DEMO,
         "{width: 0.125}",
         "{width: 0.001}",
-        "papers.scalenorm.models.resnet9.width = 0.001: must be a multiple of 1/64: of 64 channels it would make 0.064",
+        "models.resnet9.width = 0.001: must be a multiple of 1/64: of 64 channels it would make 0.064",
     ),
     Spoilt(
         "a depth that no number of blocks has",
@@ -723,7 +718,7 @@ SPOILT = [
         "[16]",
         "searches.groups.space.model.groups = [16]: must be a list of at least 2 values",
     ),
-    Spoilt("no workers", DEMO, "workers: 2", "workers: 0", "workers = 0: must be a whole number above 0"),
+    Spoilt("no workers", DEMO_JOBS, "workers: 2", "workers: 0", "workers = 0: must be a whole number above 0"),
     Spoilt(
         "more held out than there is",
         DATA,
@@ -817,7 +812,7 @@ SPOILT = [
 @pytest.mark.parametrize("spoilt", SPOILT, ids=str)
 def test_one_line_names_file_key_value_and_what_is_allowed(spoilt, configuration):
     configuration.change(spoilt.file, spoilt.old, spoilt.new)
-    settings = {"scale": Path(spoilt.file).stem} if spoilt.file in (DEMO, SIMULATE) else {}
+    settings = {"scale": Path(spoilt.file).stem} if spoilt.file in (DEMO, SIMULATE, DEMO_JOBS) else {}
     file = SHOWN.get(spoilt.file, f"config/{spoilt.file}")
     between = ", " if spoilt.says.startswith("line ") else ": "
     assert configuration.complaints(**settings) == [f"{file}{between}{spoilt.says}"]
@@ -825,7 +820,7 @@ def test_one_line_names_file_key_value_and_what_is_allowed(spoilt, configuration
 
 def test_a_scale_leaves_out_an_artifact_by_null(configuration):
     assert "table4" in configuration.plan(scale="simulate").artifacts
-    configuration.change(SIMULATE, "groups: null", "groups: null\n      table4: null")
+    configuration.change(SIMULATE, "groups: null", "groups: null\n  table4: null")
     planned = configuration.plan(scale="simulate")
     assert "groups" not in planned.artifacts and "table4" not in planned.artifacts and "table1" in planned.artifacts
 
@@ -834,7 +829,8 @@ def test_all_errors_of_a_file_are_listed_one_a_line(configuration):
     configuration.change(PAPER, "epochs: 50", "epoch: 50").change(PAPER, "[34, 50, 113]", "[34, -1]")
     assert configuration.change(PAPER, EPSILONS, "epsilons: [0, x]").complaints() == [
         "config/papers/scalenorm/paper.yaml: seeds[1] = -1: must be a whole number of at least 0 and below 4294967296",
-        f'config/papers/scalenorm/paper.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? Allowed here: {RECIPE}',
+        'config/papers/scalenorm/paper.yaml: recipes.resnet9.epoch = 50: unknown key. Did you mean "epochs"? '
+        f"Allowed here: {RECIPE}",
         "config/papers/scalenorm/paper.yaml: cells.cifar10.epsilons[0] = 0: must be a number above 0 or null",
         'config/papers/scalenorm/paper.yaml: cells.cifar10.epsilons[1] = "x": must be a number above 0 or null',
     ]
@@ -871,10 +867,10 @@ def test_a_mistyped_key_that_a_family_needs_is_both_missing_and_unknown(configur
 
 def test_a_slip_in_what_a_scale_says_of_a_model_is_measured_by_the_model_s_family(configuration):
     configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, depth: 16, width: 4"))
-    configuration.change(DEMO, "    models:\n", "    models:\n      wrn16: {widht: 1}\n")
+    configuration.change(DEMO, "models:\n", "models:\n  wrn16: {widht: 1}\n")
     (line,) = configuration.complaints(scale="demo")
     assert line == (
-        "config/scales/demo.yaml: papers.scalenorm.models.wrn16.widht = 1: unknown key. "
+        "config/papers/scalenorm/demo.yaml: models.wrn16.widht = 1: unknown key. "
         f'Did you mean "width"? Allowed here: {OF_A_WRN}'
     )
 
@@ -904,18 +900,16 @@ def test_a_key_that_the_paper_lacks_is_missing_in_the_paper_at_every_scale(confi
 
 def test_a_key_that_a_scale_s_own_schedule_lacks_is_missing_in_the_scale(configuration):
     configuration.change(PAPER, SCHEDULE, "{name: constant}")
-    configuration.change(DEMO, "        batch: 128", "        schedule: {name: plateau, factor: 0.5}\n        batch: 128")
+    configuration.change(DEMO, "    batch: 128", "    schedule: {name: plateau, factor: 0.5}\n    batch: 128")
     (line,) = configuration.complaints(scale="demo")
-    assert line.startswith("config/scales/demo.yaml: papers.scalenorm.recipes.resnet9.schedule.patience: this key is missing")
+    assert line.startswith("config/papers/scalenorm/demo.yaml: recipes.resnet9.schedule.patience: this key is missing")
 
 
 def test_a_scale_s_slip_in_a_name_is_told_from_a_recipe_that_lacks_keys(configuration):
-    first, *rest = configuration.change(DEMO, "      resnet9:\n", "      resnet:\n").complaints(scale="demo")
-    recipe = "config/scales/demo.yaml: papers.scalenorm.recipes.resnet"
+    first, *rest = configuration.change(DEMO, "  resnet9:\n", "  resnet:\n").complaints(scale="demo")
+    recipe = "config/papers/scalenorm/demo.yaml: recipes.resnet"
     assert first == f'{recipe}: there is no recipe "resnet". Did you mean "resnet9"? Allowed: resnet9'
-    assert [line.split(": ")[1] for line in rest] == [
-        f"papers.scalenorm.recipes.resnet.{key}" for key in ("optimizer.name", "schedule", "clip")
-    ]
+    assert [line.split(": ")[1] for line in rest] == [f"recipes.resnet.{key}" for key in ("optimizer.name", "schedule", "clip")]
 
 
 def test_a_scale_cannot_be_called_like_a_folder_of_results(configuration):
@@ -926,13 +920,13 @@ def test_a_scale_cannot_be_called_like_a_folder_of_results(configuration):
 
 
 def test_a_scale_may_add_what_is_whole(configuration):
-    whole = "    artifacts:\n      quick: {kind: accuracy, title: Quick, cells: [cifar10]}\n"
-    planned = configuration.change(DEMO, "    hessian:", f"{whole}    hessian:").plan(scale="demo")
+    whole = "artifacts:\n  quick: {kind: accuracy, title: Quick, cells: [cifar10]}\n"
+    planned = configuration.change(DEMO, "hessian:", f"{whole}hessian:").plan(scale="demo")
     assert planned.targets("quick") == [f"results/demo/tables/quick.{kind}" for kind in ("csv", "md", "tex")]
 
 
 def test_another_kind_in_a_scale_replaces_the_paper_s_and_keeps_none_of_its_keys(configuration):
-    configuration.change(DEMO, "        batch: 128", "        schedule: {name: constant}\n        batch: 128")
+    configuration.change(DEMO, "    batch: 128", "    schedule: {name: constant}\n    batch: 128")
     schedules = [run["recipe"]["schedule"] for run in configuration.plan(scale="demo").runs.values()]
     assert all(schedule == {"name": "constant"} for schedule in schedules)
 
@@ -943,12 +937,22 @@ def test_a_number_in_scientific_notation_needs_no_point(configuration):
     assert configuration.plan().runs == plain
 
 
+def test_an_overlay_in_a_folder_that_is_no_paper_s_is_missing_in_the_paper_s(configuration):
+    papers = configuration.root / "config/papers"
+    (papers / "scalnorm").mkdir()
+    (papers / "scalenorm/demo.yaml").rename(papers / "scalnorm/demo.yaml")
+    (line,) = configuration.complaints(scale="demo")
+    assert "there is no config/papers/scalenorm/demo.yaml" in line
+    (line,) = configuration.complaints(papers=["scalnorm"])
+    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm')
+
+
 def test_an_artifact_is_of_one_paper(configuration):
-    for folder in ("papers", "published"):
-        shutil.copy(configuration.root / f"config/{folder}/scalenorm.yaml", configuration.root / f"config/{folder}/again.yaml")
+    papers = configuration.root / "config/papers"
+    shutil.copytree(papers / "scalenorm", papers / "again")
     first, *_ = configuration.complaints(papers=["scalenorm", "again"])
     assert first == (
-        "config/papers/again.yaml: artifacts.table1: "
+        "config/papers/again/paper.yaml: artifacts.table1: "
         "this is the name of an artifact of scalenorm: a target needs one of its own"
     )
 
@@ -956,7 +960,10 @@ def test_an_artifact_is_of_one_paper(configuration):
 def test_no_artifact_is_called_like_a_rule():
     rules = [plan.ROOT / "Snakefile", *(plan.ROOT / "workflow/rules").glob("*.smk")]
     names = {name for file in rules for name in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)}
-    assert names == set(plan.build.RULES)
+    analyses = re.search(
+        r"^for stage in ANALYSES:$.*^ +f\"(\w+){stage}\"$", rules[-1].parent.joinpath("analyse.smk").read_text(), re.M | re.S
+    )
+    assert names | {analyses[1] + name for name in ANALYSES} == set(RULES)
 
 
 def test_batch_normalisation_has_its_whole_sample_on_one_device(configuration):
@@ -1009,10 +1016,22 @@ def test_a_paper_without_a_file_of_published_numbers_has_none(configuration):
     assert configuration.plan().artifacts["table1"]["published"] == []
 
 
+def test_a_scale_s_file_that_says_nothing_changes_nothing(configuration):
+    (configuration.root / "config" / DEMO).write_text("# nothing differs\n")
+    assert configuration.plan(scale="demo").runs == configuration.plan().runs
+
+
+def test_a_scale_s_file_that_is_no_mapping_is_named(configuration):
+    (configuration.root / "config" / DEMO).write_text("[1]\n")
+    (line,) = configuration.complaints(scale="demo")
+    assert line.startswith(f"config/{DEMO}: the file = [1]: must be a mapping")
+
+
 def test_an_empty_file_lacks_everything(configuration):
     (configuration.root / "config" / PAPER).write_text("# nothing yet\n")
     assert configuration.complaints() == [
-        "config/papers/scalenorm/paper.yaml: the file = null: must be a mapping with title, seeds, models, recipes, cells, artifacts"
+        "config/papers/scalenorm/paper.yaml: the file = null: "
+        "must be a mapping with title, seeds, models, recipes, cells, artifacts"
     ]
 
 
@@ -1043,7 +1062,7 @@ def with_value(content: Any, path: tuple, value: Any) -> Any:
     return changed
 
 
-@pytest.mark.parametrize("file", [CONFIG, DATA, PAPER, PUBLISHED, AS_PUBLISHED, DEMO])
+@pytest.mark.parametrize("file", [CONFIG, DATA, PAPER, PUBLISHED, AS_PUBLISHED, DEMO, DEMO_JOBS])
 def test_no_value_anywhere_leads_to_a_traceback_or_to_the_words_of_the_machine(file, configuration):
     content = read_yaml(configuration.root, f"config/{file}").content
     draw = random.Random(file)
@@ -1052,7 +1071,7 @@ def test_no_value_anywhere_leads_to_a_traceback_or_to_the_words_of_the_machine(f
         wrong = with_value(content, path, value)
         (configuration.root / "config" / file).write_text(yaml.safe_dump(wrong, allow_unicode=True, sort_keys=False))
         try:
-            configuration.plan(**({"scale": "demo"} if file == DEMO else {}))
+            configuration.plan(**({"scale": "demo"} if file in (DEMO, DEMO_JOBS) else {}))
         except UserError as error:
             for line in str(error).splitlines():
                 assert line.startswith("config/"), (path, value)
@@ -1093,7 +1112,7 @@ def test_snakemake_shows_every_line_of_what_is_wrong(project):
     done = project.run("snakemake", "--cores", "1", "table1", "--config", "scale=demo")
     said = done.stdout + done.stderr
     assert done.returncode != 0
-    assert 'config/scales/demo.yaml: papers.scalenorm.recipes.resnet9.bach = 128: unknown key. Did you mean "batch"?' in said
-    assert 'config/scales/demo.yaml: papers.scalenorm.hessian.iterations = "many": must be a whole number above 0' in said
+    assert 'config/papers/scalenorm/demo.yaml: recipes.resnet9.bach = 128: unknown key. Did you mean "batch"?' in said
+    assert 'config/papers/scalenorm/demo.yaml: hessian.iterations = "many": must be a whole number above 0' in said
     assert "Traceback" not in said
     assert not (project.root / "results").exists()

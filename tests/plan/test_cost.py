@@ -1,6 +1,7 @@
 """What a job asks for follows from its spec, and the plan's counts are those of the real networks."""
 
 from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from dpvision.models.catalogue import MODELS
 from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.found import FAMILIES
 from dpvision.models.options import Counts
-from dpvision.plan import config, cost
+from dpvision.plan import cost, resources, stages
 
 SHAPES = [([3, 32, 32], 10), ([1, 16, 16], 10), ([3, 64, 64], 200), ([3, 160, 160], 10), ([2, 33, 47], 7)]
 
@@ -54,15 +55,15 @@ def uncounted(monkeypatch):
 
 def test_a_job_of_a_network_that_nobody_counted_asks_for_the_scales_limits(uncounted, configuration):
     run, planned = uncounted(gpus=2, averaging=None, optimizer={"name": "sgd"}), configuration.plan()
-    hessian, limits = {"examples": 8, "iterations": 10, "lanczos_steps": 9}, planned.resources.train
+    hessian, limits = {"examples": 8, "iterations": 10, "lanczos_steps": 9}, planned.resources["train"]
     data = 2 * 60_000 * 3 * 32 * 32 / 1e6 + 256 * 3 * 32 * 32 * 4 / 1e6  # examples, and a batch of them
     for job, devices in (
         (cost.training(run, 256), 2),
         (cost.search_worker({"run": run, "trials": 7}, 256, 2), 1),
-        (cost.curvature(hessian, run, 256), 1),
+        (cost.hessian(hessian, run, 256), 1),
         (cost.activations(hessian, run), 1),
     ):
-        found = [asked(planned, "train", lambda wildcards, job=job: job, attempt) for attempt in (1, 2)]
+        found = [asked(planned, "train", job, attempt) for attempt in (1, 2)]
         assert [one["runtime"] for one in found] == [limits.runtime] * 2
         assert 0 <= found[0]["mem_mb"] - limits.mem_mb * devices <= data + 1
         assert found[0]["gpu"] == devices
@@ -104,7 +105,7 @@ def test_a_search_worker_has_its_share_of_the_trials():
 def test_a_hessian_keeps_a_vector_a_step_of_lanczos():
     run = run_of(MODELS["resnet9"].model_dump())
     few, many = (
-        cost.curvature({"examples": 8, "iterations": 10, "lanczos_steps": steps}, run, 64).megabytes(0) for steps in (10, 1010)
+        cost.hessian({"examples": 8, "iterations": 10, "lanczos_steps": steps}, run, 64).megabytes(0) for steps in (10, 1010)
     )
     assert 1000 * 2_447_946 * 4 / 1e6 * 0.98 < many - few < 1000 * 2_447_946 * 4 / 1e6
 
@@ -112,14 +113,21 @@ def test_a_hessian_keeps_a_vector_a_step_of_lanczos():
 # --- what jobs ask for ---
 
 
-def asked(planned: Any, stage: str, cost_of: Any = None, attempt: int = 1) -> dict[str, int]:
-    found = planned.asks(stage, cost_of)
+JOBS = [*resources.OTHERS, *(name for name, stage in stages.STAGES.items() if stage.cost)]
+
+
+def asked(planned: Any, job: str, found: cost.Cost | None = None, attempt: int = 1) -> dict[str, int]:
+    """What a job asks for whose cost is this."""
     calls = {"runtime": {"attempt": attempt}, "mem_mb": {"attempt": attempt}, "gpu": {}}
-    return {key: value(None, **calls[key]) if callable(value) else value for key, value in found.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resources, "cost_of", lambda plan, key: found)
+        asks = resources.asked(planned, job, "name" if found else None)
+        wildcards = SimpleNamespace(name="some")
+        return {key: value(wildcards, **calls[key]) if callable(value) else value for key, value in asks.items()}
 
 
-def a_cost(minutes: float, gigabytes: float = 1, **more: Any) -> Any:
-    return lambda wildcards: cost.Cost((60 * minutes - cost.START) * 1e12, 0, int(gigabytes * 1e9), **more)
+def a_cost(minutes: float, gigabytes: float = 1, **more: Any) -> cost.Cost:
+    return cost.Cost((60 * minutes - cost.START) * 1e12, 0, int(gigabytes * 1e9), **more)
 
 
 def test_a_retry_asks_for_more_up_to_the_limit(configuration):
@@ -131,13 +139,13 @@ def test_a_retry_asks_for_more_up_to_the_limit(configuration):
 
 def test_only_what_computes_asks_for_a_gpu(configuration):
     planned = configuration.plan()
-    assert {stage for stage in config.Stages.model_fields if "gpu" in planned.asks(stage)} == {
+    assert {job for job in JOBS if "gpu" in asked(planned, job)} == {
         "search",
         "train",
-        "curvature",
+        "hessian",
         "activations",
     }
-    assert not any("gpu" in configuration.plan(scale="demo").asks(stage) for stage in config.Stages.model_fields)
+    assert not any("gpu" in asked(configuration.plan(scale="demo"), job) for job in JOBS)
 
 
 def test_a_gpu_for_every_device_of_the_run(configuration):
@@ -157,7 +165,7 @@ def test_the_largest_run_asks_for_more_than_the_smallest(configuration):
     planned = configuration.plan()
     small = run_of(MODELS["resnet9"].model_dump())
     large = run_of(MODELS["wrn28-10"].model_dump(), batch=15_000, epochs=100, augmentation={"views": 16})
-    one, other = (asked(planned, "train", lambda wildcards, run=run: cost.training(run, 256)) for run in (small, large))
+    one, other = (asked(planned, "train", cost.training(run, 256)) for run in (small, large))
     assert one["runtime"] < 10 < other["runtime"] == 1440
     assert one["mem_mb"] < other["mem_mb"] < 16_000
 
@@ -171,3 +179,26 @@ def test_processes_that_share_the_cores_are_no_quicker(configuration):
     planned = configuration.plan(scale="demo")
     for_one, for_four = (asked(planned, "train", a_cost(4, devices=n))["runtime"] for n in (1, 4))
     assert for_one == for_four
+
+
+BY_STAGE = {
+    "search": lambda spec, run: cost.search_worker(spec, 256, 4),
+    "train": lambda spec, run: cost.training(run, 256),
+    "hessian": lambda spec, run: cost.hessian(spec, run, 256),
+    "activations": cost.activations,
+}
+
+
+@pytest.mark.parametrize("stage", BY_STAGE)
+def test_a_job_s_cost_is_that_of_its_stage_by_its_spec_and_the_scale_s_physical_batch(stage, configuration):
+    planned = configuration.plan()
+    name, spec = next(iter(planned.of(stage).items()))
+    expected = BY_STAGE[stage](spec, planned.run_of((stage, name)))
+    assert resources.cost_of(planned, (stage, name)) == expected
+    asks = resources.asked(planned, stage, "work")
+    assert asks["mem_mb"](SimpleNamespace(work=name), attempt=1) == 6000 + expected.megabytes(0)
+
+
+def test_to_prepare_data_costs_next_to_nothing(configuration):
+    planned = configuration.plan()
+    assert [resources.cost_of(planned, ("data", name)) for name in planned.of("data")] == [None]

@@ -12,18 +12,19 @@ from hypothesis import strategies as st
 
 from dpvision import plan
 from dpvision.plan import specs
+from dpvision.plan.stages import STAGES
 
 PAPER = "papers/scalenorm/paper.yaml"
 DATA = "datasets.yaml"
-DEMO = "scales/demo.yaml"
-SPECS = ("sources", "data", "runs", "studies", "hessians", "activations", "artifacts")
 LABEL = "    label: ResNet-9\n"
+PAGE = ("  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n", "")
 FIXED = ("groups: {search: groups}", "groups: 32")
 
 
 def as_snakemake_compares(planned: plan.Plan) -> dict[str, dict[str, str]]:
     """Of each kind: name -> spec as text, in which the order of keys counts. But for the page of claims: it has its file's."""
-    return {kind: {name: repr(spec) for name, spec in getattr(planned, kind).items() if name != "claims"} for kind in SPECS}
+    kinds = {stage: planned.of(stage) for stage in STAGES} | {"sources": planned.sources, "artifacts": planned.artifacts}
+    return {kind: {name: repr(spec) for name, spec in specs.items() if name != "claims"} for kind, specs in kinds.items()}
 
 
 def backwards(value: Any) -> Any:
@@ -106,13 +107,13 @@ def test_every_value_that_decides_makes_other_runs(file, old, new, configuration
     [("imagenette", [3, 160, 160], 10, 8_523), ("tinyimagenet", [3, 64, 64], 200, 90_000)],
 )
 def test_another_data_set_is_one_word_in_the_cells(dataset, shape, classes, trained_on, configuration):
-    (configuration.root / "config/papers/scalenorm/claims.yaml").unlink()  # they are about CIFAR-10
+    configuration.change(PAPER, *PAGE)  # of claims about CIFAR-10
     planned = configuration.change(PAPER, "dataset: cifar10", f"dataset: {dataset}").plan()
     for name, run in planned.runs.items():
         assert name.startswith(f"{dataset}-")
         assert (run["data"]["shape"], run["data"]["classes"]) == (shape, classes)
         assert specs.training_count(run) == trained_on
-    assert [spec["name"] for spec in planned.data.values()] == [dataset]
+    assert [spec["name"] for spec in planned.of("data").values()] == [dataset]
 
 
 @pytest.mark.parametrize("more", ["width: 0.5", "groups: 16", "order: activation-norm", "scale_norm: true"])
@@ -143,7 +144,7 @@ def test_several_devices_make_other_runs_but_for_rounding_the_same_and_leave_the
     assert {specs.device_count(run) for run in before.runs.values()} == {1}
     assert {specs.device_count(run) for run in after.runs.values()} == {2}
     assert [specs.on_one_device(run) for run in after.runs.values()] == list(before.runs.values())
-    assert after.studies == before.studies
+    assert after.of("search") == before.of("search")
 
 
 def test_another_epsilon_makes_other_runs_of_its_cells_alone(configuration):
@@ -171,8 +172,8 @@ def test_swapping_two_values_of_a_recipe_makes_other_runs(configuration):
 def test_another_search_makes_another_study_and_other_runs(configuration):
     before = configuration.plan()
     after = configuration.change(PAPER, "prune_after: 5", "prune_after: 6").plan()
-    assert len(before.studies) == len(after.studies) == 2
-    assert not before.studies.keys() & after.studies.keys()
+    assert len(before.of("search")) == len(after.of("search")) == 2
+    assert not before.of("search").keys() & after.of("search").keys()
     assert not before.runs.keys() & after.runs.keys()
 
 
@@ -180,9 +181,9 @@ def test_another_examination_makes_other_analyses_of_the_same_runs(configuration
     before = configuration.plan()
     after = configuration.change(PAPER, "iterations: 1000", "iterations: 999").plan()
     assert before.runs == after.runs
-    assert before.activations == after.activations
-    assert len(after.hessians) == 6
-    assert not before.hessians.keys() & after.hessians.keys()
+    assert before.of("activations") == after.of("activations")
+    assert len(after.of("hessian")) == 6
+    assert not before.of("hessian").keys() & after.of("hessian").keys()
 
 
 def test_scales_share_no_run(configuration):
@@ -199,7 +200,9 @@ def test_cells_with_the_same_spec_share_a_run(configuration):
     )
     assert after.runs == before.runs
     (ours,) = after.artifacts["table4"]["cells"]
-    theirs = [cell for cell in after.artifacts["table1"]["cells"] if (cell["model"], cell["epsilon"]) == ("resnet9", 7.42)]
+    theirs = [
+        cell for cell in after.artifacts["table1"]["cells"] if (cell["at"]["model"], cell["at"]["epsilon"]) == ("resnet9", 7.42)
+    ]
     assert [ours] == theirs
 
 
@@ -223,7 +226,7 @@ def test_names_fit_the_wildcards_however_large_epsilon_is(configuration):
 def test_every_target_of_an_artifact_is_of_its_scale(configuration):
     assert configuration.plan().targets("table1") == [f"results/tables/table1.{kind}" for kind in ("csv", "md", "tex")]
     figure = configuration.plan(scale="demo").targets("figure2")
-    assert figure == [f"results/demo/figures/figure2.{kind}" for kind in ("svg", "pdf", "png", "csv")]
+    assert figure == [f"results/demo/figures/figure2.{kind}" for kind in ("csv", "svg", "pdf", "png")]
 
 
 def test_all_is_every_paper_and_a_paper_all_its_artifacts(configuration):
@@ -235,13 +238,13 @@ def test_all_is_every_paper_and_a_paper_all_its_artifacts(configuration):
 
 def test_an_artifact_takes_only_its_epsilons(configuration):
     planned = configuration.plan()
-    assert [cell["epsilon"] for cell in planned.artifacts["table1"]["cells"]] == [2.89, 7.42, 9.88] * 2
-    assert [cell["epsilon"] for cell in planned.artifacts["table4"]["cells"]] == [7.42] * 2
+    assert [cell["at"]["epsilon"] for cell in planned.artifacts["table1"]["cells"]] == [2.89, 7.42, 9.88] * 2
+    assert [cell["at"]["epsilon"] for cell in planned.artifacts["table4"]["cells"]] == [7.42] * 2
 
 
 def test_an_artifact_s_files_are_those_of_its_runs(configuration):
     planned = configuration.plan()
-    runs = [run for cell in planned.artifacts["table4"]["cells"] for run in cell["runs"].values()]
+    runs = [run for cell in planned.artifacts["table4"]["cells"] for run in cell["work"]["train"].values()]
     assert planned.inputs_of("table4") == {
         "metrics": [f"results/runs/{run}/metrics.json" for run in runs],
         "ledgers": [f"results/runs/{run}/ledger.json" for run in runs],
@@ -276,21 +279,23 @@ def test_a_run_names_the_study_that_finds_its_groups(configuration):
     for run in planned.runs.values():
         ((key, study),) = specs.searched_keys(run).items()
         assert key == "model.groups"
-        assert planned.studies[study]["run"]["model"]["slug"] == run["model"]["slug"]
+        assert planned.work["search", study]["run"]["model"]["slug"] == run["model"]["slug"]
     name = next(iter(planned.runs))
-    assert planned.studies_of(name) == [planned.best_of(planned.runs[name]["model"]["groups"]["study"])]
+    study = planned.runs[name]["model"]["groups"]["study"]
+    assert [key for key in planned.needs(("train", name)) if key[0] == "search"] == [("search", study)]
+    assert planned.product(("search", study)) == f"results/studies/{study}/best.json"
 
 
 def test_a_run_without_a_search_names_none(configuration):
     for _ in range(2):
         configuration.change(PAPER, *FIXED)
     planned = configuration.change(PAPER, "kind: search", "kind: curves").plan()
-    assert planned.studies == {}
+    assert planned.of("search") == {}
     assert {tuple(specs.searched_keys(run)) for run in planned.runs.values()} == {()}
 
 
 def test_a_trial_is_the_study_s_run_with_values_put_in(configuration):
-    study = next(iter(configuration.plan().studies.values()))
+    study = next(iter(configuration.plan().of("search").values()))
     assert study["run"]["model"]["groups"] is None
     trial = specs.with_values(study["run"], {"model.groups": 16, "recipe.clip": 2.0})
     assert (trial["model"]["groups"], trial["recipe"]["clip"]) == (16, 2.0)
@@ -303,9 +308,9 @@ def test_a_search_takes_the_place_of_another_where_cells_say_so(configuration):
     before = configuration.plan()
     configuration.change(PAPER, "\ncells:", other).change(PAPER, "1.0e-5\n", "1.0e-5\n    searches: {groups: other}\n")
     after = configuration.plan()
-    assert {study["run"]["budget"]["epsilon"] for study in after.studies.values()} == {5.0}
-    assert not before.studies.keys() & after.studies.keys()
-    assert {spec["model"]["groups"]["study"] for spec in after.runs.values()} == set(after.studies)
+    assert {study["run"]["budget"]["epsilon"] for study in after.of("search").values()} == {5.0}
+    assert not before.of("search").keys() & after.of("search").keys()
+    assert {spec["model"]["groups"]["study"] for spec in after.runs.values()} == set(after.of("search"))
 
 
 def test_trials_train_by_the_search_s_own_recipe_where_it_has_one(configuration):
@@ -313,9 +318,9 @@ def test_trials_train_by_the_search_s_own_recipe_where_it_has_one(configuration)
     short += "    epochs: 1\n    clip: 1.0\n\nsearches:"
     configuration.change(PAPER, "\nsearches:", short).change(PAPER, "    trials: 5\n", "    trials: 5\n    recipe: short\n")
     planned = configuration.plan()
-    assert {study["run"]["recipe"]["batch"] for study in planned.studies.values()} == {10}
+    assert {study["run"]["recipe"]["batch"] for study in planned.of("search").values()} == {10}
     assert {spec["recipe"]["batch"] for spec in planned.runs.values()} == {1024}
-    assert not any("recipe" in study for study in planned.studies.values())
+    assert not any("recipe" in study for study in planned.of("search").values())
 
 
 def test_cells_that_no_artifact_shows_are_not_trained(configuration):
@@ -444,7 +449,9 @@ def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them
     random = np.random.default_rng(0)
     for count, batches, physical in ((50_000, 49, 128), (9_469, 10, 32), (100_000, 98, 521)):
         sizes = random.binomial(count, 1 / batches, 100_000)
-        assert specs._pieces_drawn(count, batches, physical) == pytest.approx(np.ceil(sizes / physical).mean(), abs=0.01)
+        assert specs._expected_physical_batches(count, batches, physical) == pytest.approx(
+            np.ceil(sizes / physical).mean(), abs=0.01
+        )
 
 
 def test_the_search_behind_it_is_that_of_the_protocol_clean(configuration):

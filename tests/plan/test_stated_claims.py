@@ -3,8 +3,13 @@
 import pytest
 
 CLAIMS = "papers/scalenorm/claims.yaml"
+PAPER = "papers/scalenorm/paper.yaml"
+DEMO = "papers/scalenorm/demo.yaml"
+PAGE = ("  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n", "")
 ONE = "- {kind: level, dataset: cifar10, model: scaleresnet9, epsilon: 7.42, than: 71.2, claimed: {above: -2, below: 2}}"
 AT = "comparable_to_baseline.comparisons[0]"
+AMONG = "among the cells of table1 with protocol: clean"
+RESNET9S = "table1 with protocol: clean, dataset: cifar10, model:"
 
 
 def said(**changes: str) -> str:
@@ -20,27 +25,37 @@ MOMENT = {"kind": "moment", "than": "", "moment": "mean"}
 
 SPOILT = [
     (said(kind="levle"), f'{AT}.kind = "levle": must be "difference" or "interaction" or "best_of" or "level" or '),
-    (said(model="scalresnet9"), f'{AT}.model = "scalresnet9": there is no model "scalresnet9". Did you mean "scaleresnet9"?'),
+    (
+        said(model="scalresnet9"),
+        f'{AT}.model = "scalresnet9": there is no model "scalresnet9" {AMONG}, dataset: cifar10. Did you mean "scaleresnet9"?',
+    ),
     (
         said(dataset="cifar100"),
-        f'{AT}.dataset = "cifar100": there is no data set among the cells "cifar100". Did you mean "cifar10"?',
+        f'{AT}.dataset = "cifar100": there is no data set "cifar100" {AMONG}. Did you mean "cifar10"?',
     ),
-    (said(epsilon="7.4"), f"{AT}.epsilon = 7.4: no cell of cifar10 with scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
-    (said(epsilon="null"), f"{AT}.epsilon = null: no cell of cifar10 with scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
+    (said(epsilon="7.4"), f"{AT}.epsilon = 7.4: no cell of {RESNET9S} scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
+    (said(epsilon="null"), f"{AT}.epsilon = null: no cell of {RESNET9S} scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
     (said(tahn="3"), f'{AT}.tahn = 3: unknown key. Did you mean "than"?'),
     (said(claimed="{}"), f"{AT}.claimed: must say above, below or both"),
     (said(claimed="{about: [1, 2]}"), f"{AT}.claimed: must say above, below or both"),
     (said(claimed="{above: 2, below: 1}"), f"{AT}.claimed: nothing lies above 2 and below 1"),
     (said(claimed="{above: 0, about: [2, 1]}"), f"{AT}.claimed: nothing lies above 2 and below 1"),
     (said(**PAIR, models="[resnet9]"), f'{AT}.models = ["resnet9"]: must be a list of 2 values'),
-    (said(**PAIR, models="[resnet9, resnet9]"), f'{AT}.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once'),
+    (
+        said(**PAIR, models="[resnet9, resnet9]"),
+        f"{AT}: compares resnet9 with itself; say what differs, as by against: {{recipe: ...}}",
+    ),
+    (
+        said(**PAIR | {"kind": "reach"}, models="[resnet9, resnet9]"),
+        f'{AT}.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once',
+    ),
     (
         said(**PAIR, models="[resnet9, resnet8]"),
-        f'{AT}.models[1] = "resnet8": there is no model "resnet8". Did you mean "resnet9"?',
+        f'{AT}.models[1] = "resnet8": there is no model "resnet8" {AMONG}, dataset: cifar10. Did you mean "resnet9"?',
     ),
     (
         said(**PAIR, models="[scaleresnet9, resnet9]", other_epsilon="3.5"),
-        f"{AT}.other_epsilon = 3.5: no cell of cifar10 with resnet9 has this ε; allowed: 2.89, 7.42, 9.88",
+        f"{AT}.other_epsilon = 3.5: no cell of {RESNET9S} resnet9 has this ε; allowed: 2.89, 7.42, 9.88",
     ),
     (
         said(
@@ -48,7 +63,7 @@ SPOILT = [
             models="[scaleresnet9, resnet9]",
             minus=BASELINE,
         ),
-        f'{AT}.minus.models[1] = "resnet50": there is no model "resnet50". Did you mean "resnet9"?',
+        f'{AT}.minus.models[1] = "resnet50": there is no model "resnet50" {AMONG}, dataset: cifar10. Did you mean "resnet9"?',
     ),
     (
         said(**PAIR | {"kind": "curvature"}, models="[scaleresnet9, resnet9]", quantity="trce"),
@@ -78,16 +93,18 @@ def test_a_claim_by_an_artifact_that_there_is_not_is_refused(configuration):
     assert complaint.startswith(f"config/{CLAIMS}: {says}")
 
 
-def test_of_two_groups_with_the_same_cell_the_first_is_meant(configuration):
+def test_a_cell_of_no_artifact_of_the_claim_is_not_meant(configuration):
     before = configuration.plan().artifacts["claims"]["claims"]
     again = "  again: {dataset: cifar10, models: [resnet9], recipe: resnet9, epsilons: [7.42], delta: 1.0e-6}"
-    configuration.change("papers/scalenorm/paper.yaml", "\nhessian:", f"\n{again}\nhessian:")
+    configuration.change(PAPER, "\nhessian:", f"\n{again}\nhessian:")
     assert configuration.plan().artifacts["claims"]["claims"] == before
 
 
-def test_no_artifact_may_be_called_claims(configuration):
-    configuration.change("papers/scalenorm/paper.yaml", "  table4:", "  claims:")
-    assert "artifacts.claims: this is the name of the page of all claims" in configuration.complaints()[0]
+def test_a_figure_may_be_called_claims_where_no_page_is(configuration):
+    configuration.change(CLAIMS, "artifacts: [figure3]", "artifacts: [claims]")
+    configuration.change(CLAIMS, "artifacts: [figure3]", "artifacts: [claims]")
+    planned = configuration.change(PAPER, *PAGE).change(PAPER, "  figure3:", "  claims:").plan()
+    assert planned.targets("claims")[0] == "results/figures/claims.csv"
 
 
 def page(configuration, **settings) -> dict:
@@ -98,15 +115,20 @@ def comparisons(of: dict, name: str) -> list[dict]:
     return next(claim["comparisons"] for claim in of["claims"] if claim["name"] == name)
 
 
+def seeds(comparison: dict) -> int:
+    """Of its first side; none where the scale leaves it out."""
+    return len(comparison["sides"][0]["work"].get("train", {}))
+
+
 def test_there_is_a_comparison_for_each_epsilon_with_every_seed_of_both_models(configuration):
     planned = configuration.plan()
     found = comparisons(planned.artifacts["claims"], "better_on_all_tasks")
-    assert [one["sides"][0]["epsilon"] for one in found] == [2.89, 7.42, 9.88]
+    assert [one["sides"][0]["at"]["epsilon"] for one in found] == [2.89, 7.42, 9.88]
     assert [one["printed"] for one in found] == [[65.6, 65.0], [71.8, 71.4], [73.0, 72.4]]
     for one in found:
-        assert [side["model"] for side in one["sides"]] == ["scaleresnet9", "resnet9"]
-        assert all(set(side["runs"]) == {"34", "50", "113"} for side in one["sides"])
-        assert {run for side in one["sides"] for run in side["runs"].values()} <= set(planned.runs_of("table1"))
+        assert [side["at"]["model"] for side in one["sides"]] == ["scaleresnet9", "resnet9"]
+        assert all(set(side["work"]["train"]) == {"34", "50", "113"} for side in one["sides"])
+        assert {run for side in one["sides"] for run in side["work"]["train"].values()} <= set(planned.runs_of("table1"))
 
 
 def test_the_best_in_print_stand_before_the_medians(configuration):
@@ -122,22 +144,22 @@ def test_nothing_is_trained_for_a_claim_alone(configuration):
 
 def test_activations_are_looked_at_with_every_seed(configuration):
     planned = configuration.plan()
-    assert len(planned.activations) == 6
+    assert len(planned.of("activations")) == 6
     assert len(planned.inputs_of("figure2")["histograms"]) == 2
-    assert len(planned.inputs_of("claims")["histograms"]) == 6
+    assert sum(file.endswith("/histograms.csv") for file in planned.inputs_of("claims")["records"]) == 6
 
 
 def test_another_scale_compares_what_it_has_in_the_data_sets_place(configuration):
     for one in comparisons(page(configuration, scale="demo"), "better_on_all_tasks"):
-        assert {side["dataset"] for side in one["sides"]} == {"digits"}
-        assert all(len(side["runs"]) == 3 for side in one["sides"])
+        assert {side["at"]["dataset"] for side in one["sides"]} == {"digits"}
+        assert all(len(side["work"]["train"]) == 3 for side in one["sides"])
 
 
 @pytest.mark.parametrize("name", ["comparable_to_baseline", "parameters_resnet9"])
 def test_numbers_in_print_are_not_held_against_other_data_or_another_network(configuration, name):
     for scale, there in (("paper", True), ("simulate", True), ("demo", False)):
         (one,) = comparisons(page(configuration, scale=scale), name)
-        assert bool(one["sides"][0]["runs"]) == there
+        assert bool(one["sides"][0]["work"]) == there
 
 
 def test_parameters_are_counted_in_one_run_s_weights(configuration):
@@ -154,26 +176,27 @@ def test_parameters_are_counted_in_one_run_s_weights(configuration):
     ],
 )
 def test_what_a_scale_leaves_out_is_not_asked_for(configuration, left_out, without):
-    configuration.change("scales/demo.yaml", "  scalenorm:\n", f"  scalenorm:\n    artifacts: {left_out}\n")
+    configuration.change(DEMO, "hessian:", f"artifacts: {left_out}\nhessian:")
     planned = configuration.plan(scale="demo")
     for name in without:
         sides = [side for one in comparisons(planned.artifacts["claims"], name) for side in one["sides"]]
-        assert [side["runs"] for side in sides] == [{}] * len(sides)
+        assert [side["work"] for side in sides] == [{}] * len(sides)
     if "hessian" in left_out:
-        assert planned.hessians == {} and planned.inputs_of("claims")["hessians"] == []
+        assert planned.of("hessian") == {}
+        assert not any("/hessians/" in file for file in planned.inputs_of("claims")["records"])
 
 
 def test_who_trains_at_another_epsilon_need_not_touch_the_claims(configuration):
     configuration.change("papers/scalenorm/paper.yaml", "epsilons: [2.89,", "epsilons: [3.0,")
     found = comparisons(page(configuration), "better_on_all_tasks")
-    assert [len(one["sides"][0]["runs"]) for one in found] == [0, 3, 3]
+    assert [seeds(one) for one in found] == [0, 3, 3]
 
 
 def test_an_epsilon_that_a_scale_does_not_train_at_is_left_out(configuration):
-    configuration.change("scales/demo.yaml", "dataset: digits, delta", "dataset: digits, epsilons: [7.42], delta")
+    configuration.change(DEMO, "dataset: digits, delta", "dataset: digits, epsilons: [7.42], delta")
     found = comparisons(page(configuration, scale="demo"), "better_on_all_tasks")
-    assert [len(one["sides"][0]["runs"]) for one in found] == [0, 3, 0]
-    assert found[0]["sides"][0]["dataset"] == "cifar10"
+    assert [seeds(one) for one in found] == [0, 3, 0]
+    assert found[0]["sides"][0]["at"]["dataset"] == "cifar10"
 
 
 def test_the_page_is_a_target_of_its_own_of_everything_and_of_the_only_paper_that_it_is_about(configuration):
@@ -184,20 +207,13 @@ def test_the_page_is_a_target_of_its_own_of_everything_and_of_the_only_paper_tha
     assert not set(planned.targets("claims")) & set(planned.targets("table1"))
 
 
-def test_a_page_about_several_papers_is_no_target_of_one_of_them(configuration):
-    root = configuration.root / "config"
-    paper = (root / "papers/scalenorm/paper.yaml").read_text()
-    for name in ("table1", "table4", "hessian", "groups", "figure2", "figure3", "spectrum"):
-        paper = paper.replace(f"\n  {name}:\n    kind", f"\n  other_{name}:\n    kind")
-    (root / "papers/other.yaml").write_text(paper)
-    claim = "better:\n  text: It is.\n  section: '1'\n  comparisons:\n    " + ONE
-    (root / "claims/other.yaml").write_text(claim + "\n")
-    planned = configuration.plan(papers=["scalenorm", "other"])
-    assert {claim["paper"] for claim in planned.artifacts["claims"]["claims"]} == {"scalenorm", "other"}
-    for target, there in (("scalenorm", False), ("other", False), ("all", True), ("claims", True)):
-        assert ("results/claims.md" in planned.targets(target)) == there
-
-
 def test_a_paper_without_claims_makes_no_page(configuration):
-    (configuration.root / "config/papers/scalenorm/claims.yaml").unlink()
-    assert "claims" not in configuration.plan().artifacts
+    configuration.change(PAPER, *PAGE)
+    (configuration.root / "config" / CLAIMS).unlink()
+    planned = configuration.plan()
+    assert "claims" not in planned.artifacts and planned.of_kind("") == []
+
+
+def test_a_page_without_claims_is_refused_with_their_file(configuration):
+    (configuration.root / "config" / CLAIMS).unlink()
+    assert configuration.complaints() == [f"config/{CLAIMS}: this file cannot be read: No such file or directory"]

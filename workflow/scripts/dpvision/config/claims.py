@@ -107,7 +107,7 @@ class OfPair(Effect):
 
 
 class AgainstAnother(OfPair):
-    """Of models that may be trained at different ε, or otherwise."""
+    """Of models that may be trained at different ε, or otherwise; of one model, if they are."""
 
     other_epsilon: Epsilon | Literal["same"] = "same"
     """ε of the second model, where it is another."""

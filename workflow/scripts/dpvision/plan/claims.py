@@ -53,12 +53,10 @@ class Resolver(NamedTuple):
                 at = (name, "comparisons", i)
                 for sides in comparison.sides(claim.where):
                     if len(sides) > 1 and sides[0].where == sides[1].where and not isinstance(comparison, Moment):
-                        yield complaint(
-                            documents,
-                            (*at, *sides[1].at["model"]),
-                            "this is the cell that it is compared to",
-                            sides[1].where["model"],
+                        itself = (
+                            f"compares {sides[0].where['model']} with itself; say what differs, as by against: {{recipe: ...}}"
                         )
+                        yield complaint(documents, at, itself)
                     for side in sides:
                         yield from self._problem(side, claim, comparison, at, documents)
                 if isinstance(comparison, Moment):
@@ -67,28 +65,29 @@ class Resolver(NamedTuple):
     def _problem(self, side: Side, claim: Claim, comparison: Comparison, at: tuple, documents: list[Document]) -> Iterator[str]:
         """Yield the first of its coordinates that no cell has beside those before it, or that two cells have all of them."""
         left = self._candidates(claim)
-        among = f" among the cells of {', '.join(claim.artifacts)}" if claim.artifacts else ""
-        so_far: list[str] = []
+        of_these = f" of {', '.join(claim.artifacts)}" if claim.artifacts else ""
+        so_far: dict[str, Any] = {}
         for key, value in side.where.items():
             found = [cell for cell in left if cell.at[key] == value]
             if not found and not self._in_print(side):
                 there = list(dict.fromkeys(cell.at[key] for cell in left))
-                beside = f" with {', '.join(so_far)}" if so_far else ""
+                beside = f" with {named(so_far)}" if so_far else ""
                 place = (*at, *side.at[key])
                 if key == "epsilon":
                     allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)
-                    yield complaint(documents, place, f"no cell{beside}{among} has this ε; allowed: {allowed}", value)
+                    yield complaint(documents, place, f"no cell{of_these}{beside} has this ε; allowed: {allowed}", value)
                 else:
-                    yield unknown(documents, place, f"{WHAT.get(key, key)}{among}{beside}", value, there, value)
+                    among = f" among the cells{of_these}{beside}"
+                    yield unknown(documents, place, WHAT.get(key, key), value, there, value, among)
                 return
             left = found
-            so_far.append(str(value))
+            so_far[key] = value
         if len(left) > 1 and not isinstance(comparison, Parameters):
             one, other = left[:2]
             apart = [key for key in one.at if one.at[key] != other.at[key]]
             two = f"{one.group} ({_part(one.at, apart)}) and {other.group} ({_part(other.at, apart)})"
             yield complaint(
-                documents, at, f"selects two cells{among}, {two}: say which, as by where: {{{_part(one.at, apart[-1:])}}}"
+                documents, at, f"selects two cells{of_these}, {two}: say which, as by where: {{{_part(one.at, apart[-1:])}}}"
             )
 
     def _in_print(self, side: Side) -> bool:

@@ -78,7 +78,8 @@ class _Loader:
             if not (self.root / folder / f"{self.plan.scale}.yaml").exists():
                 self.plan.left_out.append(name)
                 return
-            documents.append(read_yaml(self.root, f"{folder}/{self.plan.scale}.yaml"))
+            overlay = read_yaml(self.root, f"{folder}/{self.plan.scale}.yaml")
+            documents.append(overlay if overlay.content is not None else overlay._replace(content={}))  # nothing differs
         here = self._paper(documents)
         left = _left_out(documents)
         known = [*here.artifacts, *left]

@@ -102,10 +102,12 @@ def complaint(documents: list[Document], path: tuple, expectation: str, value: A
     return f"{document.file}: {_key(document.part + path)}{shown}: {expectation}"
 
 
-def unknown(documents: list[Document], path: tuple, what: str, name: str, allowed: list[str], value: Any = MISSING) -> str:
-    """A complaint about a name that stands for nothing."""
-    there = ", ".join(allowed) or "there is none"
-    return complaint(documents, path, f'there is no {what} "{name}".{nearest(name, allowed)} Allowed: {there}', value)
+def unknown(
+    documents: list[Document], path: tuple, what: str, name: str, allowed: list[str], value: Any = MISSING, among: str = ""
+) -> str:
+    """A complaint about a name that stands for nothing, or for nothing among some of what there is."""
+    there = ", ".join(map(str, allowed)) or "there is none"
+    return complaint(documents, path, f'there is no {what} "{name}"{among}.{nearest(name, allowed)} Allowed: {there}', value)
 
 
 def plain_values(kind: Any, key: str) -> str:
@@ -116,7 +118,7 @@ def plain_values(kind: Any, key: str) -> str:
 
 
 def nearest(name: Any, allowed: list[str]) -> str:
-    near = difflib.get_close_matches(str(name).lower(), allowed, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name).lower(), map(str, allowed), n=1, cutoff=0.5)
     return f' Did you mean "{near[0]}"?' if near else ""
 
 
@@ -220,7 +222,7 @@ def _document_of(path: tuple, documents: list[Document]) -> Document:
         if there:
             names_kind = [d for d in there if any(_at(d.content, (*path[:depth], key)) is not MISSING for key in KINDS)]
             return names_kind[-1] if names_kind else there[0]
-    return documents[0]
+    return documents[0] if path else documents[-1]
 
 
 def _schemas(root: dict, path: tuple, content: Any) -> list[dict]:

@@ -31,7 +31,7 @@ def schemas() -> dict[str, dict]:
     jobs = [*OTHERS, *(name for name, stage in STAGES.items() if stage.cost)]
     made["scale.json"]["properties"]["resources"]["propertyNames"] = {"enum": jobs}
     made["overlay.json"] = _overlay(made["paper.json"])
-    return made
+    return dict(sorted(made.items()))
 
 
 def _closed(schema: Any) -> Any:

@@ -1,0 +1,248 @@
+"""Several papers, several recipes in one table, data that somebody has to bring."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dpvision import plan
+from dpvision.errors import UserError
+from dpvision.files import write_json
+from dpvision.looking.overview import overview
+
+PAPER = "papers/scalenorm/paper.yaml"
+PUBLISHED = "papers/scalenorm/published.yaml"
+CLAIMS = "papers/scalenorm/claims.yaml"
+DEMO = "papers/scalenorm/demo.yaml"
+
+
+# --- two recipes of one model ---
+
+TABLE2 = ("    cells: [wrn, cifar10]\n    epsilons: [8.0, 7.42]\n", "    cells: [wrn, wrn_large]\n")
+ROW = "{{artifact: table2, dataset: cifar10, model: wrn16_4, epsilon: 8.0, {}metric: top1, statistic: best, value: 81}}"
+CLAIM = "one:\n  text: It is.\n  section: '1'\n  artifacts: [table2]\n  comparisons:\n    - {}\n"
+LEVEL = "{kind: level, dataset: cifar10, model: wrn16_4, epsilon: 8, than: 80, claimed: {above: 0}}"
+SAID = "{{kind: {}, dataset: cifar10, models: [wrn16_4, wrn16_4], epsilons: [8], {}claimed: {{above: 0}}}}"
+
+
+@pytest.fixture
+def two_recipes(as_shipped):
+    """Table 2 of the shipped paper shows the wide residual networks by both recipes; nothing of it is printed or claimed."""
+    (as_shipped.root / "config" / PUBLISHED).write_text("[]\n")
+    (as_shipped.root / "config" / CLAIMS).write_text(CLAIM.format(LEVEL).replace("table2", "table2_large"))
+    return as_shipped.change(PAPER, *TABLE2)
+
+
+def cells(planned: plan.Plan, artifact: str) -> list[dict[str, Any]]:
+    return [cell["at"] for cell in planned.artifacts[artifact]["cells"]]
+
+
+def sides(planned: plan.Plan, page: str = "claims", claim: int = 0) -> list[dict[str, Any]]:
+    return [side for one in planned.artifacts[page]["claims"][claim]["comparisons"] for side in one["sides"]]
+
+
+def test_cells_of_two_recipes_in_one_table_differ_in_that_coordinate(two_recipes):
+    first, *_, last = cells(two_recipes.plan(), "table2")
+    assert [at["recipe"] for at in cells(two_recipes.plan(), "table2")] == ["wrn", "wrn", "wrn_large", "wrn_large"]
+    assert (first["dataset"], first["epsilon"]) == (last["dataset"], last["epsilon"])
+
+
+def test_a_table_says_the_recipe_where_its_cells_differ_in_it_and_only_there(two_recipes):
+    from dpvision.reporting.tables import frame_of, row, shown_frame
+
+    planned = two_recipes.plan()
+    for artifact, there in (("table2", True), ("table3", False)):
+        spec = planned.artifacts[artifact]
+        rows = [row(spec, cell, "top1", {"34": 70.0 + i}, "top1") for i, cell in enumerate(spec["cells"])]
+        shown = shown_frame(frame_of(spec, rows), spec, planned.labels[artifact], 2)
+        assert ("recipe" in shown.columns) == there
+
+
+def test_a_printed_number_of_two_cells_is_refused_with_both(two_recipes):
+    (line,) = two_recipes.change(PUBLISHED, "[]", f"[{ROW.format('')}]").complaints()
+    assert line.startswith(f"config/{PUBLISHED}: entry 1: is of two cells of table2: ")
+    assert "recipe: wrn;" in line and "recipe: wrn_large." in line
+
+
+def test_a_printed_number_that_names_the_recipe_is_of_one_cell(two_recipes):
+    planned = two_recipes.change(PUBLISHED, "[]", f"[{ROW.format('recipe: wrn, ')}]").plan()
+    (row,) = planned.artifacts["table2"]["published"]
+    assert [at["recipe"] for at in cells(planned, "table2") if row["at"].items() <= at.items()] == ["wrn"]
+
+
+def test_two_cells_with_the_same_coordinates_are_refused_with_both_groups(configuration):
+    again = "  again: {dataset: cifar10, models: [resnet9], recipe: resnet9, epsilons: [7.42]}\n"
+    configuration.change(PAPER, "\nhessian:", f"\n{again}\nhessian:")
+    (line,) = configuration.change(PAPER, "cells: [cifar10]", "cells: [cifar10, again]").complaints()
+    assert line.startswith(
+        f'config/{PAPER}: artifacts.table1.cells = ["cifar10", "again"]: cifar10 and again both have the cell '
+    )
+    assert "model: resnet9" in line
+
+
+def test_a_claim_that_selects_two_cells_is_refused_with_both_and_holds_where_one_is_named(two_recipes):
+    claims = two_recipes.root / "config" / CLAIMS
+    claims.write_text(CLAIM.format(LEVEL))
+    (line,) = two_recipes.complaints()
+    two = "selects two cells of table2, wrn (recipe: wrn) and wrn_large (recipe: wrn_large): say which, as by where: "
+    assert line == f"config/{CLAIMS}: one.comparisons[0]: {two}{{recipe: wrn}}"
+    claims.write_text(CLAIM.format(LEVEL).replace("  comparisons", "  where: {recipe: wrn}\n  comparisons"))
+    (side,) = sides(two_recipes.plan())
+    assert side["at"]["recipe"] == "wrn"
+    claims.write_text(CLAIM.format(LEVEL.replace("kind: level", "kind: level, where: {recipe: wrn_large}")))
+    (side,) = sides(two_recipes.plan())
+    assert side["at"]["recipe"] == "wrn_large"
+
+
+@pytest.mark.parametrize("kind", ["difference", "times"])
+def test_two_recipes_of_one_model_are_compared(two_recipes, kind):
+    from dpvision.reporting.claims import described
+
+    against = "where: {recipe: wrn}, against: {recipe: wrn_large}, "
+    (two_recipes.root / "config" / CLAIMS).write_text(CLAIM.format(SAID.format(kind, against)))
+    planned = two_recipes.plan()
+    one, other = sides(planned)
+    assert (one["at"]["recipe"], other["at"]["recipe"]) == ("wrn", "wrn_large")
+    assert not set(one["work"]["train"].values()) & set(other["work"]["train"].values())
+    (comparison,) = planned.artifacts["claims"]["claims"][0]["comparisons"]
+    text = described(comparison, planned.labels["claims"])
+    assert "WRN-16-4 (cifar10, recipe wrn, ε = 8)" in text and "recipe wrn_large" in text
+
+
+# --- several papers ---
+
+
+def copied(configuration: Any, name: str, title: str = "Another paper") -> None:
+    """ScaleNorm again as a paper of this name, its artifacts called other_table1 and so on."""
+    folder = configuration.root / "config/papers" / name
+    shutil.copytree(configuration.root / "config/papers/scalenorm", folder)
+
+    def changed(file: str, change: Any) -> None:
+        content = yaml.safe_load((folder / file).read_text())
+        (folder / file).write_text(yaml.safe_dump(change(content), sort_keys=False))
+
+    def renamed(content: dict) -> dict:
+        there = content.get("artifacts", {})
+        return content | {"artifacts": {f"other_{key}": value for key, value in there.items()}}
+
+    changed("paper.yaml", lambda content: renamed(content) | {"title": title})
+    for scale in ("demo.yaml", "simulate.yaml"):
+        changed(scale, renamed)
+    changed("published.yaml", lambda rows: [row | {"artifact": f"other_{row['artifact']}"} for row in rows])
+    of_others = lambda claim: {"artifacts": [f"other_{artifact}" for artifact in claim.get("artifacts", [])]}  # noqa: E731
+    changed("claims.yaml", lambda claims: {key: claim | of_others(claim) for key, claim in claims.items()})
+
+
+@pytest.mark.parametrize("name", ["other", "scale", "data", "claims2", "paper"])
+def test_each_paper_has_its_own_page_of_claims_and_its_own_labels(configuration, name):
+    copied(configuration, name)
+    for scale, results in (("paper", "results"), ("demo", "results/demo")):
+        planned = configuration.plan(papers=["scalenorm", name], scale=scale)
+        for target, page in (("scalenorm", "claims"), (name, "other_claims")):
+            pages = [file for file in planned.targets(target) if file.endswith("claims.md")]
+            assert pages == [f"{results}/{page}.md"]
+            assert planned.artifacts[page]["paper"] == target
+        assert {planned.labels[key]["paper"] for key in planned.papers[name]} == {"Another paper"}
+        assert {planned.labels[key]["paper"] for key in planned.papers["scalenorm"]} == {"ScaleNorm (Klause et al. 2022)"}
+        assert set(planned.targets("all")) == set(planned.targets("scalenorm")) | set(planned.targets(name))
+
+
+def test_papers_with_the_same_cells_share_their_work(configuration):
+    copied(configuration, "other")
+    assert configuration.plan(papers=["scalenorm", "other"]).work == configuration.plan().work
+
+
+def test_a_paper_called_like_a_rule_is_refused(configuration):
+    copied(configuration, "train")
+    assert configuration.complaints(papers=["scalenorm", "train"]) == [
+        'config/config.yaml or the command line: papers[1] = "train": '
+        "this is the name of a rule of the workflow; rename the folder"
+    ]
+
+
+def test_a_paper_without_a_file_for_the_scale_is_left_out_there(configuration):
+    copied(configuration, "other")
+    (configuration.root / "config/papers/other/demo.yaml").unlink()
+    planned = configuration.plan(papers=["scalenorm", "other"], scale="demo")
+    assert (list(planned.papers), planned.left_out) == (["scalenorm"], ["other"])
+    assert not any(name.startswith("other_") for name in planned.artifacts)
+    assert list(configuration.plan(papers=["scalenorm", "other"]).papers) == ["scalenorm", "other"]
+
+
+def test_no_paper_with_a_file_for_the_scale_is_an_error_that_names_it(configuration):
+    (configuration.root / "config" / DEMO).unlink()
+    (line,) = configuration.complaints(scale="demo")
+    assert line.startswith(f"no paper has the scale demo: there is no config/{DEMO}")
+
+
+# --- data that somebody has to bring ---
+
+TABLE = "  own_table: {kind: accuracy, title: Mine, cells: [own]}\n"
+CELLS = "  own: {dataset: own, models: [resnet9], recipe: resnet9, epsilons: [7.42], delta: 1.0e-4}\n"
+OWN_CLAIM = """
+mine:
+  text: It is.
+  section: "1"
+  artifacts: [own_table]
+  comparisons:
+    - {kind: level, dataset: own, model: resnet9, epsilon: 7.42, than: 71.2, claimed: {above: -2}}
+"""
+
+
+@pytest.fixture
+def own(configuration):
+    """A table and a claim about images that nobody may download."""
+    entry = yaml.safe_load((configuration.root / "config/datasets.yaml").read_text())["digits"] | {"sources": []}
+    configuration.append("datasets.yaml", yaml.safe_dump({"own": entry})).append(CLAIMS, OWN_CLAIM)
+    configuration.change(PAPER, "\nhessian:", f"\n{CELLS}\nhessian:")
+    return configuration.change(PAPER, "artifacts:\n", f"artifacts:\n{TABLE}")
+
+
+def test_what_rests_on_data_that_nobody_brought_is_left_out_and_said(own):
+    planned = own.plan()
+    assert planned.wanting == {"own_table": ["own"]}
+    for target in ("all", "scalenorm"):
+        assert "results/tables/table1.csv" in planned.targets(target)
+        assert not any("own_table" in file for file in planned.everything(target))
+    assert overview(planned, ["all"], own.root).splitlines()[-1].startswith("not made: own_table needs own")
+
+
+def test_by_name_it_is_refused_with_what_to_bring(own):
+    says = "own_table needs own, which nobody may download: .*config.yaml, folders: {own: /your/copy}"
+    planned = own.plan()
+    with pytest.raises(UserError, match=says):
+        planned.targets("own_table")
+    with pytest.raises(UserError, match=says):
+        overview(planned, ["own_table"], own.root)
+
+
+def test_where_a_folder_is_named_it_is_planned(own):
+    planned = own.plan(folders={"own": "/somewhere"})
+    assert planned.wanting == {}
+    assert "results/tables/own_table.csv" in planned.targets("all")
+    assert len(planned.runs_of("own_table")) == 3
+
+
+def test_where_its_files_were_taken_already_it_is_planned(own):
+    write_json(own.root / plan.DATA / "raw/own/files.json", {})
+    assert own.plan().wanting == {}
+
+
+def test_claims_that_rest_on_it_are_not_run_and_the_page_is_still_there(own):
+    without, there = own.plan(), own.plan(folders={"own": "/somewhere"})
+    for planned, runs in ((without, 0), (there, 3)):
+        (side,) = sides(planned, claim=-1)
+        assert len(side["work"].get("train", {})) == runs
+        assert "results/claims.md" in planned.targets("all")
+    assert len(sides(without)[0]["work"]["train"]) == 3
+    assert not any("/own-" in file for file in without.kept_files())
+
+
+def test_a_page_so_far_says_that_they_are_not_run(own):
+    from dpvision.reporting.so_far import write_so_far
+
+    judged = {claim.claim["name"]: claim.verdict for claim in write_so_far(own.plan(), "claims", own.root)}
+    assert judged["mine"] == "not run"
+    assert Path(own.root / "results/claims.md").exists()
