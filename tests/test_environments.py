@@ -77,7 +77,7 @@ for name in also:
 for script in scripts:
     import_all_of(script)
 seen = set()
-while new := {name for name in sys.modules if name.split(".")[0] == "dpvision" and name.rpartition(".")[0] != apart} - seen:
+while new := {name for name in sys.modules if name.split(".")[0] == "dpvision" and name.rpartition(".")[0] not in apart} - seen:
     seen |= new
     for name in new:
         import_all_of(sys.modules[name].__file__)
@@ -126,8 +126,10 @@ def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
             also += [f"dpvision.data.datasets.{name}"]
             also += [source["package"] for source in entry["sources"] if source["kind"] == "python"]
     allowed = [*names, *BROUGHT_BY_SNAKEMAKE, *(brought_by_torch() if "torch" in names else [])]
-    kinds = None if group == "report" else "dpvision.reporting.kinds"  # in the plan for their options; none else draws
-    arguments = [json.dumps(part) for part in (scripts, also, allowed, kinds)]
+    # in the plan for their options alone: their functions run where things are drawn, or trained
+    drawn, trained = ["dpvision.reporting.kinds"], ["dpvision.training.optimizers", "dpvision.training.schedules"]
+    apart = {"report": trained, "train": drawn}.get(group, drawn + trained)
+    arguments = [json.dumps(part) for part in (scripts, also, allowed, apart)]
     paths = [sysconfig.get_path("purelib"), str(ROOT / "workflow/scripts")]
     command = [sys.executable, "-I", "-S", "-c", IMPORT, *arguments, *paths]
     return subprocess.run(command, capture_output=True, text=True)

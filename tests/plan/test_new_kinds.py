@@ -65,7 +65,7 @@ from dpvision import plan
 from dpvision.code import code_digest
 from dpvision.looking.estimate import Estimator, as_text, table
 from dpvision.looking.status import Status
-from dpvision.plan.overview import overview
+from dpvision.looking.overview import overview
 from dpvision.plan.schema import schemas
 
 planned = plan.load({"papers": ["scalenorm"], "scale": sys.argv[1]}, Path())

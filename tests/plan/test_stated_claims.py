@@ -47,7 +47,7 @@ SPOILT = [
     ),
     (
         said(**PAIR | {"kind": "reach"}, models="[resnet9, resnet9]"),
-        f'{AT}.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once',
+        f"{AT}: compares resnet9 with itself; say what differs, as by against: {{recipe: ...}}",
     ),
     (
         said(**PAIR, models="[resnet9, resnet8]"),

@@ -53,10 +53,8 @@ class Resolver(NamedTuple):
                 at = (name, "comparisons", i)
                 for sides in comparison.sides(claim.where):
                     if len(sides) > 1 and sides[0].where == sides[1].where and not isinstance(comparison, Moment):
-                        itself = (
-                            f"compares {sides[0].where['model']} with itself; say what differs, as by against: {{recipe: ...}}"
-                        )
-                        yield complaint(documents, at, itself)
+                        itself = f"compares {sides[0].where['model']} with itself"
+                        yield complaint(documents, at, f"{itself}; say what differs, as by against: {{recipe: ...}}")
                     for side in sides:
                         yield from self._problem(side, claim, comparison, at, documents)
                 if isinstance(comparison, Moment):
@@ -109,10 +107,11 @@ class Resolver(NamedTuple):
     def page(self, claims: dict[str, Claim], with_work: Callable[[Cell, str], Spec]) -> Spec:
         """Return the claims with what decides them, and the cells that they rest on, each with what is read of it."""
         made = [self._claim(name, claim, with_work) for name, claim in claims.items()]
-        cells: dict[str, Spec] = {}
+        cells: dict[tuple, Spec] = {}
         for comparison in (one for claim in made for one in claim["comparisons"]):
             for side in (side for side in comparison["sides"] if side["work"]):
-                cell = cells.setdefault(named(side["at"]), {**side, "work": {}, "reads": []})
+                of_seeds = tuple(seed for names in side["work"].values() for seed in names)
+                cell = cells.setdefault((named(side["at"]), of_seeds), {**side, "work": {}, "reads": []})
                 for stage, names in side["work"].items():
                     cell["work"].setdefault(stage, {}).update(names)
                 cell["reads"] += [comparison["reads"]] * (comparison["reads"] not in cell["reads"])
