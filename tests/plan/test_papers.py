@@ -246,3 +246,12 @@ def test_a_page_so_far_says_that_they_are_not_run(own):
     judged = {claim.claim["name"]: claim.verdict for claim in write_so_far(own.plan(), "claims", own.root)}
     assert judged["mine"] == "not run"
     assert Path(own.root / "results/claims.md").exists()
+
+
+def test_a_scale_s_file_with_a_mistyped_name_is_refused(configuration):
+    folder = configuration.root / "config/papers/scalenorm"
+    (folder / "demo.yaml").rename(folder / "dmeo.yaml")
+    assert configuration.complaints() == [
+        'config/papers/scalenorm/dmeo.yaml: there is no scale of this name. Did you mean "demo"? '
+        "Allowed: paper, published, claims, demo, simulate"
+    ]

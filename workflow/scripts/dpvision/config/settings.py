@@ -13,7 +13,7 @@ class Config(Strict):
     scale: Name = "paper"
     """How much of each paper is run: the name of a file in config/scales."""
     papers: Distinct[Name]
-    """The papers to build: names of files in config/papers."""
+    """The papers to build: names of folders in config/papers."""
     folders: dict[Name, str] = {}
     """Your own copies of data sets, where no download is possible: data set -> folder, or file. Checked like a download."""
 

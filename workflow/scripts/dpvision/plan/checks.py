@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +16,7 @@ from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
 from dpvision.models.options import Network
 from dpvision.plan.expand import Cell, expand, named, shown
-from dpvision.plan.reading import Document, complaint, plain_values, unknown
+from dpvision.plan.reading import Document, complaint, nearest, plain_values, unknown
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import ANALYSES, STAGES
 from dpvision.reporting.coordinates import row_coordinates
@@ -43,6 +44,15 @@ def of_settings(
             yield unknown(documents, ("papers", i), "paper", name, papers, name)
         elif name in rules:
             yield complaint(documents, ("papers", i), "this is the name of a rule of the workflow; rename the folder", name)
+
+
+def of_files(root: Path, papers: list[str], scales: list[str]) -> Iterator[str]:
+    """Yield a line for a file in a paper's folder that nothing reads: a scale's name mistyped, most likely."""
+    known = ["paper", "published", "claims", *(scale for scale in scales if scale != "paper")]
+    for file in (file for name in papers for file in sorted((root / "config/papers" / name).glob("*.yaml"))):
+        if file.stem not in known:
+            near = nearest(file.stem, known)
+            yield f"{file.relative_to(root)}: there is no scale of this name.{near} Allowed: {', '.join(known)}"
 
 
 def of_scale(scale: Scale, documents: Documents) -> Iterator[str]:

@@ -51,6 +51,7 @@ class _Loader:
         document = Document("config/config.yaml or the command line", config)
         settings: Config = validated(Config, [document])
         refuse(checks.of_settings(settings, scales, papers, RULES, [document]))
+        refuse(checks.of_files(root, settings.papers, scales))
         scale_document = read_yaml(root, f"config/scales/{settings.scale}.yaml")
         self.scale: Scale = validated(Scale, [scale_document])
         refuse(checks.of_scale(self.scale, [scale_document]))
