@@ -4,6 +4,7 @@ import importlib
 import json
 import pkgutil
 from collections import Counter
+from collections.abc import Collection
 from types import ModuleType
 from typing import Annotated, Any, Literal, TypeVar, Union
 
@@ -34,8 +35,22 @@ Epsilon = Annotated[float, Field(gt=0)]
 Groups = Positive | Literal["channels"]
 
 
+class Later:
+    """Mark a field that came when there were names already: a spec does not say it while it has its default."""
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+    def as_spec(self, exclude: Collection[str] = ()) -> dict[str, Any]:
+        """Return what a spec says of it: every field but those that came later and have their default."""
+        said = {}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            unsaid = Later in field.metadata and value == field.default
+            if name not in exclude and not unsaid:
+                said[name] = value.as_spec() if isinstance(value, Strict) else value
+        return said
 
 
 class Searched(Strict):

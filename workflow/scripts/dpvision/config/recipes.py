@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpvision.config.base import Positive, Strict, members, one_of
+from dpvision.config.base import Later, Positive, Strict, members, one_of
 from dpvision.training import optimizers, schedules
 
 
@@ -58,6 +58,6 @@ class Recipe(Strict):
     signal, at 1/k of the cost; the accuracy predicts that of the training that is simulated. Not private."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Of the network's layers, in training and evaluation; parameters, norms, sums and noise are float32 in any case."""
-    gpus: Positive = 1
+    gpus: Annotated[Positive, Later] = 1
     """Devices of one machine that share every step, a process for each; CPU processes where no graphics card is visible. The
     result differs in rounding alone. Trials of a search train on one device each: its workers are what runs side by side."""

@@ -49,11 +49,11 @@ def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells
     run = {
         "kind": "run",
         "data": {**data, **split, "prepared": data_name(data)},
-        "model": {**model.model_dump(exclude={"label"}), "slug": model.slug()},
-        "recipe": recipe.model_dump(exclude={"steps"} if recipe.steps is None else {"epochs"}),
+        "model": {**model.as_spec({"label"}), "slug": model.slug()},
+        "recipe": recipe.as_spec({"steps"} if recipe.steps is None else {"epochs"}),
         "budget": budget,
     }
-    return canonical(run if recipe.gpus > 1 else on_one_device(run))
+    return canonical(run)
 
 
 def with_authors_protocol(run: Spec, protocol: PaperProtocol, level: int) -> Spec:
@@ -95,14 +95,14 @@ def seeded(run: Spec, seed: int) -> Spec:
 
 def study_spec(run: Spec, search: Search) -> Spec:
     """Search: `run` is trained with other values at the keys of the space, its seed the search's; each trial on one device."""
-    kept = search.model_dump(exclude={"epsilon", "recipe"})
+    kept = search.as_spec({"epsilon", "recipe"})
     varied = with_values(seeded(on_one_device(run), search.seed), dict.fromkeys(search.space))
     return canonical({"kind": "study", "run": varied, **kept})
 
 
 def analysis_spec(stage: str, run_name: str, options: Strict) -> Spec:
     """Return the spec of an analysis of a run's weights, by the name of its stage."""
-    return {"kind": stage, "run": run_name, **options.model_dump()}
+    return {"kind": stage, "run": run_name, **options.as_spec()}
 
 
 def data_name(spec: Spec) -> str:
