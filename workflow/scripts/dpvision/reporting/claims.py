@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dpvision.files import read_json, write_csv, write_text
 from dpvision.plan.specs import Spec
-from dpvision.reporting.coordinates import cell_name
+from dpvision.reporting.coordinates import cell_name, telling
 from dpvision.reporting.forest import write_forest
 from dpvision.reporting.verdicts import CONTRADICTED, NOT_RUN, RULES, SUPPORTED, VERDICTS, Estimate, combined, estimate, verdict
 from dpvision.reporting.words import simulation
@@ -317,7 +317,8 @@ def described(comparison: Spec, labels: dict[str, Any]) -> str:
     """Say what is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42."""
     sides = comparison["sides"]
     names = [labels["models"][side["at"]["model"]] for side in sides]
-    cells = [cell_name(side["at"]) for side in sides]
+    apart = [name for name in telling([side["at"] for side in sides]) if name not in ("dataset", "model", "epsilon")]
+    cells = [cell_name(side["at"], ("dataset", "epsilon", *apart)) for side in sides]
     one_cell = len(set(cells)) == 1
     shown = names if one_cell else [f"{name} ({cell})" for name, cell in zip(names, cells, strict=True)]
     where = f": {cells[0]}" if one_cell else ""
