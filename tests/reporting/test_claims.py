@@ -294,6 +294,14 @@ def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(writt
     assert "Student's t" in text
 
 
+def test_sides_that_differ_in_more_than_model_data_set_and_epsilon_are_told_apart(written):
+    one, other = (side("a"), side("b"))
+    other["at"] = one["at"] | {"recipe": "long"}
+    one["at"] = one["at"] | {"recipe": "short"}
+    named = "A (digits, ε = 7.42, recipe short) − A (digits, ε = 7.42, recipe long)"
+    assert f"top1, {named}" in written(claim(comparison("difference", one, other)))[1]
+
+
 def test_a_page_of_another_scale_than_the_papers_says_so(written):
     assert "Scale demo, not the paper's: what it is for." in written(claim(BETTER), scale="demo")[1]
     assert "not the paper's" not in written(claim(BETTER))[1]

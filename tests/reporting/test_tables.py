@@ -182,6 +182,13 @@ def test_who_reads_a_table_of_both_has_them_side_by_side_and_the_printed_number_
     assert sum(line.endswith(r"\\") for line in latex.splitlines()) == 3
 
 
+def test_a_printed_number_of_one_protocol_alone_is_shown_in_the_row_of_both(table):
+    printed = {"at": PRINTED | {"protocol": "paper"}, "metric": "top1", "statistic": "median", "value": 72.5}
+    rows, markdown, _ = table(**BOTH, published=[printed])
+    assert [row["published"] for row in rows] == ["", "72.5"]
+    assert "| cifar10 | ResNet-9 & co | 7.42 | top1 | median | 72.5 | 71.00 |" in markdown
+
+
 def test_without_columns_that_a_table_lays_out_the_protocol_tells_its_rows_apart(table):
     _, markdown, _ = table(**{key: value for key, value in BOTH.items() if key != "columns"})
     lines = markdown.splitlines()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpvision.config.cells import COORDINATES
 from dpvision.files import read_json, write_csv, write_text
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import cell_name, telling
@@ -318,8 +317,8 @@ def described(comparison: Spec, labels: dict[str, Any]) -> str:
     """Say what is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42."""
     sides = comparison["sides"]
     names = [labels["models"][side["at"]["model"]] for side in sides]
-    apart = {"dataset", "epsilon", *telling([side["at"] for side in sides])} - {"model"}
-    cells = [cell_name(side["at"], [name for name in COORDINATES if name in apart]) for side in sides]
+    apart = [name for name in telling([side["at"] for side in sides]) if name not in ("dataset", "model", "epsilon")]
+    cells = [cell_name(side["at"], ("dataset", "epsilon", *apart)) for side in sides]
     one_cell = len(set(cells)) == 1
     shown = names if one_cell else [f"{name} ({cell})" for name, cell in zip(names, cells, strict=True)]
     where = f": {cells[0]}" if one_cell else ""

@@ -124,6 +124,8 @@ def _laid_out(frame: pd.DataFrame, texts: pd.DataFrame, coordinates: list[str], 
     for (_, row), (_, text) in zip(frame.iterrows(), texts.iterrows(), strict=True):
         key = tuple(text[name] for name in keys)
         found = rows.setdefault(key, dict(zip(keys, key, strict=True)) | {"published": text["published"]})
+        if _there(row, "published"):  # it may be of one of the values alone
+            found["published"] = text["published"]
         value = values[0] if pd.isna(row[column]) else row[column]  # only the paper has it: said once
         for name in LAID_OUT:
             if name in frame and (name == "ours" or _there(row, name)):

@@ -121,8 +121,13 @@ def _of_results(folder: Path) -> Place:
     labels = read_json(folder / LABELS) if (folder / LABELS).exists() else {}
     shared = (folder if scale == "paper" else folder.parent) / "data"
     plan = Plan(scale, str(folder), shared=str(shared), artifacts=artifacts, labels=labels)
-    shown = [cell for spec in artifacts.values() if "claims" not in spec for cell in spec["cells"]]
-    waiting = [key for cell in shown for key in work_in(cell)]
+    waiting = [
+        key
+        for spec in artifacts.values()
+        for cell in spec["cells"]
+        for key in work_in(cell)
+        if "claims" not in spec or Path(plan.folder(key)).exists()  # a claim may be not run
+    ]
     for key in waiting:  # and what they rest on, which comes behind them
         if key not in plan.work:
             plan.work[key] = _planned(folder, key)

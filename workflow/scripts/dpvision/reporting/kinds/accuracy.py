@@ -4,10 +4,11 @@ import statistics
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
-from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpvision.plan.specs import Spec
 
 
 class Options(Table):
@@ -25,7 +26,7 @@ class Options(Table):
 
 DECIMALS = 2
 NOTE = (
-    "Accuracies in per cent of the test examples. Ours, and each seed's: at the last step, σ the least for the ε; held-out "
+    "Accuracies in per cent of the test examples. Ours, and each seed's, which the CSV has: at the last step, σ the least for the ε; held-out "
     "training examples steered a learning rate that follows the loss, and whatever a search chose. ε (RDP) and ε (PRV): "
     "spent by one training, by two accountants, neighbours differing in one example; not counted: searches and the "
     "held-out examples (ledger.json of each run). n: trainings, one a seed."
@@ -39,12 +40,12 @@ PAPER = (
 MINUTES = "Minutes: of one training, on the machine that its provenance.json describes."
 
 
-def notes(spec: Spec, inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
+def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
     said = {AVERAGED: "averaged" in frame, PAPER: "selection" in frame, MINUTES: "minutes" in set(frame["metric"])}
     return [NOTE, *(text for text, so in said.items() if so)]
 
 
-def frame(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
+def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     from dpvision.reporting.tables import by_folder, frame_of, metrics_of, row, summary
 
     records = {name: by_folder(inputs[name]) for name in ("metrics", "ledgers", "provenance")}

@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import FigureOfCells
-from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from dpvision.plan.specs import Spec
 
 
 class Options(FigureOfCells):
@@ -31,7 +32,7 @@ NOTE = (
 )
 
 
-def read(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
+def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     from dpvision.reporting.figures import stacked
 
     return stacked(spec, inputs["histograms"], "activations")

@@ -4,11 +4,12 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import FigureOfCells
-from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from dpvision.plan.specs import Spec
 
 
 class Options(FigureOfCells):
@@ -23,7 +24,7 @@ class Options(FigureOfCells):
 NOTE = "line: median over the seeds, band: their range"
 
 
-def read(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
+def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     from dpvision.reporting.figures import stacked
 
     frame = stacked(spec, inputs["histories"], "train")

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
 from dpvision.files import read_json
-from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpvision.plan.specs import Spec
 
 
 class Options(Table):
@@ -41,11 +42,11 @@ NOTE = (
 EXAMINED = "By {examples} examples, {lanczos_steps} steps of Lanczos."
 
 
-def notes(spec: Spec, inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
+def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
     return [NOTE, *dict.fromkeys(EXAMINED.format(**read_json(file)) for file in inputs["hessians"])]
 
 
-def frame(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
+def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     from dpvision.reporting.tables import by_folder, frame_of, row
 
     hessians = by_folder(inputs["hessians"])

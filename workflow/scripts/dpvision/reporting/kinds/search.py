@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import FigureOfCells
-from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from dpvision.plan.specs import Spec
 
 
 class Options(FigureOfCells):
@@ -28,7 +29,7 @@ class Options(FigureOfCells):
 NOTE = "accuracy on held-out training examples at the last epoch trained"
 
 
-def read(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
+def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     import pandas as pd
 
     tables = {Path(file).parent.name: pd.read_csv(file) for file in inputs["trials"]}

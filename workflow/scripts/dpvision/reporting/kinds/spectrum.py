@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import FigureOfCells
 from dpvision.files import read_json
-from dpvision.plan.specs import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from dpvision.plan.specs import Spec
 
 
 class Options(FigureOfCells):
@@ -26,7 +27,7 @@ FLOOR = 1e-10  # of a density on a logarithmic axis; one eigenvalue of millions 
 NOTE = "Ritz values of Lanczos, each widened to a Gaussian of 1/150 of the range"
 
 
-def read(spec: Spec, inputs: dict[str, list[str]]) -> "pd.DataFrame":
+def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     import pandas as pd
 
     hessians = {Path(file).parent.name: read_json(file) for file in inputs["hessians"]}
