@@ -26,9 +26,9 @@ class Options(Table):
 
 DECIMALS = 2
 NOTE = (
-    "Accuracies in per cent of the test examples. Ours, and each seed's, which the CSV has: at the last step, σ the least for the ε; held-out "
-    "training examples steered a learning rate that follows the loss, and whatever a search chose. ε (RDP) and ε (PRV): "
-    "spent by one training, by two accountants, neighbours differing in one example; not counted: searches and the "
+    "Accuracies in per cent of the test examples. Ours, and each seed's, which the CSV has: at the last step, σ the least for "
+    "the ε; held-out training examples steered a learning rate that follows the loss, and whatever a search chose. ε (RDP) and "
+    "ε (PRV): spent by one training, by two accountants, neighbours differing in one example; not counted: searches and the "
     "held-out examples (ledger.json of each run). n: trainings, one a seed."
 )
 AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
