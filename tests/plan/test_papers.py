@@ -108,7 +108,7 @@ def test_two_recipes_of_one_model_are_compared(two_recipes, kind):
     assert not set(one["work"]["train"].values()) & set(other["work"]["train"].values())
     (comparison,) = planned.artifacts["claims"]["claims"][0]["comparisons"]
     text = described(comparison, planned.labels["claims"])
-    assert "WRN-16-4 (cifar10, recipe wrn, ε = 8)" in text and "recipe wrn_large" in text
+    assert "WRN-16-4 (cifar10, ε = 8, recipe wrn)" in text and "recipe wrn_large" in text
 
 
 # --- several papers ---

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import nn
 
-from dpvision.data.prepared import Prepared, data_part, load, split
+from dpvision.data.prepared import Prepared, data_part, load, split_of
 from dpvision.files import read_json, write_json
 from dpvision.plan.specs import Spec, network_module
 from dpvision.provenance import Origin
@@ -27,7 +27,7 @@ class Trained:
     def training_examples(self, count: int) -> Examples:
         """Return the first of the examples that it was trained on."""
         data = self.run["data"]
-        train, _ = split(data["train"], data["validation"], data["split_seed"])
+        train, _ = split_of(data)
         chosen = train[:count]
         images, labels = self.data.train_images[chosen], self.data.train_labels[chosen]
         return Examples(images, labels, data["mean"], data["std"], device())

@@ -20,9 +20,9 @@ Item = TypeVar("Item")
 
 
 def _distinct(values: list) -> list:
-    twice = [value for value, count in Counter(values).items() if count > 1]
+    twice = [value for value, count in Counter(map(json.dumps, values)).items() if count > 1]
     if twice:
-        raise ValueError(f"{', '.join(map(json.dumps, twice))} stands there more than once")
+        raise ValueError(f"{', '.join(twice)} stands there more than once")
     return values
 
 

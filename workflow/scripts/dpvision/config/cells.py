@@ -1,13 +1,15 @@
 """Cells and their coordinates: what tells two of them apart, and how they are selected."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dpvision.config.base import Distinct, Epsilon, Name, Positive, Strict
+from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict
 
-COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "delta", "protocol")
-"""In the order of a table's columns."""
+COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "delta", "protocol", "held_out")
+"""Those of every cell, in the order of a table's columns; behind them the keys that its group varies."""
+
+Value = int | float | str | bool | None
 
 
 class Where(Strict):
@@ -27,10 +29,14 @@ class Where(Strict):
     """Its δ."""
     protocol: Literal["clean", "paper"] | None = None
     """How it was trained: as everything here, or as the authors' code does."""
+    held_out: Annotated[int, Field(ge=0)] | None = None
+    """How many training examples were held out."""
+    varied: dict[str, Value] = {}
+    """Keys that the group of cells varies (`recipe.batch`, or `ladder`), and their values."""
 
-    def coordinates(self) -> dict[str, str | float | None]:
+    def coordinates(self) -> dict[str, Value]:
         """Return those that are said, null among them."""
-        return {key: getattr(self, key) for key in COORDINATES if key in self.model_fields_set}
+        return {key: getattr(self, key) for key in COORDINATES if key in self.model_fields_set} | self.varied
 
 
 class PaperProtocol(Strict):
@@ -49,8 +55,31 @@ class PaperProtocol(Strict):
     """Of the authors' runs; it decided how many steps an epoch had."""
 
 
+class Split(Strict):
+    """How the training examples are divided, where it is not as the data set's entry says."""
+
+    validation: Annotated[int, Field(ge=0)]
+    """How many are held out; 0: none, so that nothing is chosen by their loss or accuracy."""
+    by: Annotated[Literal["permutation", "first", "last"], Later] = "permutation"
+    """Which ones: the end of a permutation by the data set's seed, the first, or the last in the data set's order."""
+
+
+class Rung(Strict):
+    """One step of an ablation: what it adds to all those before it."""
+
+    add: str
+    """What it is called."""
+    model: dict[Name, Any] = {}
+    """Options of the model, laid over those before."""
+    recipe: dict[Name, Any] = {}
+    """Values of the recipe, likewise."""
+
+
+Varied = Annotated[dict[str, Item], Field(min_length=1)]
+
+
 class Cells(Strict):
-    """Cells that differ in model and ε alone; each is trained with every seed."""
+    """Cells that differ in model, ε and whatever is varied; each is trained with every seed."""
 
     dataset: Name
     """A name in config/datasets.yaml."""
@@ -65,5 +94,15 @@ class Cells(Strict):
     protocol: PaperProtocol | None = None
     """How the authors' code trained these cells; null: the protocol `clean`, in which validation examples are held out and
     σ is the least for ε."""
+    split: Split | None = None
+    """How many training examples are held out, and which; null: as the data set says."""
+    seeds: Distinct[Seed] | None = None
+    """Each cell is trained once with each; null: with the paper's."""
+    vary: Varied[Distinct[Any]] | None = None
+    """Keys of model, recipe or split, dotted (recipe.optimizer.learning_rate), with their values: all combinations."""
+    points: Annotated[list[Varied[Any]], Field(min_length=1)] | None = None
+    """Values of such keys that belong together: a cell for each entry."""
+    ladder: Annotated[list[Rung], Field(min_length=1)] | None = None
+    """An ablation, a cell for each rung."""
     searches: dict[Name, Name] = {}
     """Searches that here take the place of those that the models name: the model's -> this data set's."""

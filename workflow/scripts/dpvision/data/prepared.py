@@ -68,11 +68,20 @@ def _unusable(path: Path, why: str) -> UserError:
     )
 
 
-def split(count: int, validation: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which of `count` examples train, and which `validation` ones are held out; both in ascending order.
+def split(count: int, validation: int, seed: int, by: str = "permutation") -> tuple[np.ndarray, np.ndarray]:
+    """Return which of `count` examples train, and which `validation` ones are held out; both in ascending order.
 
-    The one definition of a split: the end of a permutation is held out. Its numbers come from RandomState, which
-    numpy has frozen, so that neither numpy's version nor the machine changes who is held out.
+    The one definition of a split: the end of a permutation is held out, or the first or the last of all. The permutation
+    comes from RandomState, which numpy has frozen, so that neither numpy's version nor the machine changes who is held out.
     """
-    order = np.random.RandomState(np.random.MT19937(seed)).permutation(count).astype(np.int64)
+    order = np.arange(count)
+    if by == "permutation":
+        order = np.random.RandomState(np.random.MT19937(seed)).permutation(count).astype(np.int64)
+    if by == "first":
+        order = np.roll(order, -validation)
     return np.sort(order[: count - validation]), np.sort(order[count - validation :])
+
+
+def split_of(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the split that a run's spec says of its data: which examples train, and which are held out."""
+    return split(data["train"], data["validation"], data["split_seed"], data.get("by", "permutation"))

@@ -9,6 +9,7 @@ from dpvision.looking.text import aligned
 from dpvision.plan import specs
 
 MISSING = "absent"
+SPLIT = ("prepared", "validation", "split_seed", "by")
 
 
 def compared(first: Run, second: Run) -> dict[str, Any]:
@@ -47,7 +48,9 @@ def _paired(first: Run, second: Run) -> dict[str, Any]:
     one, other = first.spec or {}, second.spec or {}
     return {
         "seed": one["seed"] == other["seed"],
-        "held_out_examples": all(one["data"].get(k) == other["data"].get(k) for k in ("prepared", "validation", "split_seed")),
+        "held_out_examples": all(
+            one["data"].get(k) == other["data"].get(k) for k in ("prepared", "validation", "split_seed", "by")
+        ),
         "samples_views_and_noise": specs.on_one_device(one) == specs.on_one_device(other),
     }
 

@@ -15,7 +15,7 @@ from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
 from dpvision.models.options import Network
-from dpvision.plan.expand import Cell, expand, named, shown
+from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Document, complaint, nearest, plain_values, unknown
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import ANALYSES, STAGES
@@ -177,7 +177,6 @@ def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[s
 
 def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
     where = ("cells", group)
-    private = any(epsilon is not None for epsilon in cells.epsilons)
     for i, name in enumerate(cells.models):
         if name not in paper.models:
             yield unknown(documents, (*where, "models", i), "model", name, list(paper.models), name)
@@ -196,36 +195,64 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             yield unknown(documents, (*where, "searches", old), "search", new, list(paper.searches), new)
     if cells.dataset not in datasets:
         yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
-        return
     if cells.protocol:
         yield from _of_protocol(where, cells, cells.protocol, documents)
-    dataset = datasets[cells.dataset]
-    held_out = 0 if cells.protocol else dataset.validation
-    count = dataset.train - held_out
-    of_data = f"{cells.dataset} trains on N = {count} examples, {dataset.train} less {held_out} held out"
-    if cells.recipe in paper.recipes and (batch := paper.recipes[cells.recipe].batch) > count:
-        yield complaint(documents, ("recipes", cells.recipe, "batch"), f"must be at most {count}: {of_data}", batch)
-    analysed = {stage for artifact in paper.artifacts.values() if _shows(artifact, group) for stage in artifact.stages()}
-    for stage in analysed.intersection(ANALYSES):
-        if not hasattr(getattr(paper, stage), "examples"):
-            continue  # it looks at the weights alone
-        at_most = {"train": count, "test": dataset.test}[getattr(paper, stage).OF]
-        if (examples := getattr(paper, stage).examples) > at_most:
-            all_of = f"must be at most {at_most}, all that {cells.dataset} has"
-            yield complaint(documents, (stage, "examples"), all_of, examples)
-    if cells.recipe in paper.recipes and (divisor := paper.recipes[cells.recipe].simulate):
-        at, batch = ("recipes", cells.recipe, "simulate"), paper.recipes[cells.recipe].batch
-        if batch % divisor:
-            yield complaint(documents, at, f"must divide the batch, {batch}", divisor)
-        if None in cells.epsilons:
-            yield complaint(documents, at, f"{group} trains without a budget, too: there is no noise to simulate", divisor)
-    if private and cells.delta > 1 / count:
-        yield complaint(documents, (*where, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cells.delta)
+
+
+def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+    """Yield a line for each thing of a cell that does not go with its data set."""
+    for cell in cells:
+        dataset, group, data = datasets[cell.at["dataset"]], ("cells", cell.group), cell.at["dataset"]
+        count = dataset.train - cell.split.validation
+        if count <= 0:
+            below = f"must be below {dataset.train}, the training examples it is taken from"
+            yield complaint(documents, (*group, "split", "validation"), below, cell.split.validation)
+            continue
+        of_data = f"{data} trains on N = {count} examples, {dataset.train} less {cell.split.validation} held out"
+        for path, fault in [*_of_recipe(cell, count, of_data), *_of_held_out(cell, paper)]:
+            if cell.varied:
+                yield complaint(documents, group, f"with {named(cell.varied)}: {'.'.join(path)}: {fault}")
+            else:
+                yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, getattr(cell.recipe, path[1]))
+        if cell.at["search"] and cell.at["protocol"] == "clean" and not cell.split.validation:
+            yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
+        if cell.at["epsilon"] is not None and cell.at["delta"] > 1 / count:
+            yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
+        shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
+        for stage in {stage for artifact in shown_by for stage in artifact.stages()}.intersection(ANALYSES):
+            options = getattr(paper, stage)
+            at_most = {"train": count, "test": dataset.test}.get(getattr(options, "OF", ""))
+            if at_most and options.examples > at_most:
+                all_of = f"must be at most {at_most}, all that {data} has"
+                yield complaint(documents, (stage, "examples"), all_of, options.examples)
+
+
+def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what is wrong with a cell's recipe and, where it is varied, its model: the key, and why."""
+    recipe = cell.recipe
+    if recipe.batch > count:
+        yield ("recipe", "batch"), f"must be at most {count}: {of_data}"
+    if recipe.simulate and recipe.batch % recipe.simulate:
+        yield ("recipe", "simulate"), f"must divide the batch, {recipe.batch}"
+    if recipe.simulate and cell.at["epsilon"] is None:
+        yield ("recipe", "simulate"), f"{cell.group} trains without a budget, too: there is no noise to simulate"
+    if cell.varied:
+        yield from ((("model", key), fault) for key, fault in cell.model.faults(cell.at["epsilon"] is not None))
+
+
+def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what wants held-out examples where there are none."""
+    if cell.split.validation or cell.at["protocol"] == "paper":
+        return
+    if cell.recipe.schedule.name == "plateau":
+        yield ("recipe", "schedule"), f"follows the loss of held-out examples, and {cell.group} holds none out"
 
 
 def _of_protocol(where: tuple[str, str], cells: Cells, protocol: PaperProtocol, documents: Documents) -> Iterator[str]:
     if None in cells.epsilons:
         yield complaint(documents, (*where, "protocol"), "is of private training; take null out of the epsilons")
+    if cells.split:
+        yield complaint(documents, (*where, "split"), "the authors' protocol holds nothing out; leave this key out")
     for key, values in (("targets", protocol.targets), ("sigmas", protocol.sigmas)):
         if len(values) != len(cells.epsilons):
             one_each = f"must have {len(cells.epsilons)} values, one for each of the epsilons"
@@ -277,12 +304,11 @@ def of_published(rows: list[Published], artifacts: list[str], documents: Documen
             yield complaint(documents, (i,), f"the same as entry {first[key] + 1}: {', '.join(map(str, values))}; keep one")
 
 
-def of_rows(rows: list[Published], paper: Paper, documents: Documents) -> Iterator[str]:
+def of_rows(rows: list[Published], paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:
     """Yield a line for a number that is of two cells of an artifact, or a cell that has two numbers.
 
     Where an artifact lays a coordinate out as columns, a number is of the whole row.
     """
-    cells = expand(paper)
     for name, artifact in paper.artifacts.items():
         there = shown(paper, cells, name)
         telling = row_coordinates([cell.at for cell in there], getattr(artifact, "columns", None))

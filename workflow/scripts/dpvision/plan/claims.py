@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dpvision.config.claims import Claim, Comparison, Curvature, Effect, Moment, Parameters, Side
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
-from dpvision.plan.expand import Cell, expand, named, shown
+from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Document, complaint, unknown
 from dpvision.plan.specs import Spec
 
@@ -31,6 +31,8 @@ class Resolver(NamedTuple):
 
     printed: Paper
     """As the paper's own file has it."""
+    as_printed: list[Cell]
+    """Its cells."""
     here: Paper
     """With what the scale lays over it."""
     published: list[Published]
@@ -66,9 +68,9 @@ class Resolver(NamedTuple):
         of_these = f" of {', '.join(claim.artifacts)}" if claim.artifacts else ""
         so_far: dict[str, Any] = {}
         for key, value in side.where.items():
-            found = [cell for cell in left if cell.at[key] == value]
+            found = [cell for cell in left if key in cell.at and cell.at[key] == value]
             if not found and not self._in_print(side):
-                there = list(dict.fromkeys(cell.at[key] for cell in left))
+                there = list(dict.fromkeys(cell.at[key] for cell in left if key in cell.at))
                 beside = f" with {named(so_far)}" if so_far else ""
                 place = (*at, *side.at[key])
                 if key == "epsilon":
@@ -82,7 +84,7 @@ class Resolver(NamedTuple):
             so_far[key] = value
         if len(left) > 1 and not isinstance(comparison, Parameters):
             one, other = left[:2]
-            apart = [key for key in one.at if one.at[key] != other.at[key]]
+            apart = [key for key in one.at if one.at[key] != other.at.get(key)]
             two = f"{one.group} ({_part(one.at, apart)}) and {other.group} ({_part(other.at, apart)})"
             yield complaint(
                 documents, at, f"selects two cells{of_these}, {two}: say which, as by where: {{{_part(one.at, apart[-1:])}}}"
@@ -140,12 +142,11 @@ class Resolver(NamedTuple):
 
     def _candidates(self, claim: Claim) -> list[Cell]:
         """Return the printed paper's cells that the claim's artifacts show; all where it names none."""
-        cells = expand(self.printed)
         if not claim.artifacts:
-            return cells
+            return self.as_printed
         known = [name for name in claim.artifacts if name in self.printed.artifacts]
-        points = {cell.point for name in known for cell in shown(self.printed, cells, name)}
-        return [cell for cell in cells if cell.point in points]
+        points = {cell.point for name in known for cell in shown(self.printed, self.as_printed, name)}
+        return [cell for cell in self.as_printed if cell.point in points]
 
     def _side(self, comparison: Any, side: Side, claim: Claim, with_work: Callable[[Cell, str], Spec]) -> Spec:
         """Return the cell with its work; without work where the scale leaves it out."""

@@ -1,10 +1,25 @@
-"""From groups of cells to single cells, each with its coordinates."""
+"""From groups of cells to single cells, each with its coordinates, its network, its recipe and its split."""
 
-from collections.abc import Iterable
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from dpvision.config.cells import Cells, Split
+from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
+from dpvision.config.recipes import Recipe
+from dpvision.errors import UserError
+from dpvision.files import canonical_json
+from dpvision.models.found import Model
+from dpvision.models.options import Network
+from dpvision.plan.reading import Document, complaint, laid_over, merged
+
+PARTS: dict[str, Any] = {"model": Model, "recipe": Recipe, "split": Split}
+"""What a group can vary, by the first word of a dotted key."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +29,12 @@ class Cell:
     group: str
     at: dict[str, Any]
     """Its coordinates."""
+    varied: dict[str, Any]
+    """Those of them that its group varies."""
+    model: Network
+    recipe: Recipe
+    split: Split
+    """How the training examples are divided; in the authors' protocol none are held out."""
     level: int
     """The place of its ε among those of the group."""
     runs: dict[str, str] = field(default_factory=dict)
@@ -24,35 +45,87 @@ class Cell:
     @property
     def point(self) -> tuple:
         """What tells it from the others of its group: a scale that changes the rest has it at the same point."""
-        return self.group, self.at["model"], self.at["epsilon"]
+        return self.group, self.at["model"], self.at["epsilon"], *self.varied.items()
 
 
-def expand(paper: Paper) -> list[Cell]:
-    """Return all cells of a paper, group by group."""
-    return [
-        Cell(
-            group,
-            {
-                "dataset": cells.dataset,
-                "model": model,
-                "recipe": cells.recipe,
-                "search": _search(paper, model, cells.searches),
-                "epsilon": epsilon,
-                "delta": cells.delta,
-                "protocol": "paper" if cells.protocol else "clean",
-            },
-            level,
-        )
-        for group, cells in paper.cells.items()
-        for model in cells.models
-        for level, epsilon in enumerate(cells.epsilons)
-    ]
+def expand(paper: Paper, datasets: dict[str, Dataset], documents: list[Document]) -> tuple[list[Cell], list[str]]:
+    """Return all cells of a paper, group by group, and what is wrong with what they vary. Unknown names have no cells."""
+    found: list[Cell] = []
+    problems = []
+    for group, cells in paper.cells.items():
+        if cells.recipe not in paper.recipes or cells.dataset not in datasets:
+            continue
+        for varied, over in _variations(cells):
+            for model in (model for model in cells.models if model in paper.models):
+                try:
+                    found += _cells(group, cells, model, varied, over, paper, datasets[cells.dataset])
+                except UserError as error:
+                    with_these = f"with {named(varied)}: " if varied else ""
+                    problems.append(complaint(documents, ("cells", group), f"{with_these}{error}"))
+    return found, problems
 
 
-def _search(paper: Paper, model: str, searches: dict[str, str]) -> str | None:
+def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper: Paper, dataset: Dataset) -> Iterator[Cell]:
+    """Yield the cells of a model that differ in ε alone."""
+    model = _with("model", paper.models[name], over)
+    recipe = _with("recipe", paper.recipes[cells.recipe], over)
+    split = _with("split", cells.split or Split(validation=0 if cells.protocol else dataset.validation), over)
+    for level, epsilon in enumerate(cells.epsilons):
+        at = {
+            "dataset": cells.dataset,
+            "model": name,
+            "recipe": cells.recipe,
+            "search": _search(model, cells.searches),
+            "epsilon": epsilon,
+            "delta": cells.delta,
+            "protocol": "paper" if cells.protocol else "clean",
+            "held_out": split.validation,
+        }
+        yield Cell(group, at | varied, varied, model, recipe, split, level)
+
+
+def _variations(cells: Cells) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each variation of a group: its coordinates, and what is laid over model, recipe and split."""
+    rungs: list[tuple[dict, dict]] = [({}, {})]
+    for rung in cells.ladder or []:
+        rungs.append(({"ladder": rung.add}, merged(rungs[-1][1], {"model": rung.model, "recipe": rung.recipe})))
+    lists = [[(key, value) for value in values] for key, values in (cells.vary or {}).items()]
+    for rung_at, rung_over in rungs[1:] or rungs:
+        for point in cells.points or [{}]:
+            for combination in itertools.product(*lists):
+                settings = {**point, **dict(combination)}
+                over = functools.reduce(merged, (_nested(key, value) for key, value in settings.items()), rung_over)
+                yield rung_at | {key: _coordinate(value) for key, value in settings.items()}, over
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    """Return a dotted key's value as it stands below its mappings."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value
+
+
+def _coordinate(value: Any) -> Any:
+    """Return a value that tells cells apart: a mapping or a list as text."""
+    return canonical_json(value) if isinstance(value, dict | list) else value
+
+
+def _with(part: str, options: Any, over: dict[str, Any]) -> Any:
+    """Return a model, a recipe or a split with what varies laid over it."""
+    if strange := over.keys() - PARTS.keys():
+        raise UserError(f"{strange.pop()}: what is varied begins with {', '.join(f'{name}.' for name in PARTS)}")
+    return laid_over(_adapter(part), options, over[part], part) if over.get(part) else options
+
+
+@functools.cache
+def _adapter(part: str) -> TypeAdapter:
+    return TypeAdapter(PARTS[part])
+
+
+def _search(model: Network, searches: dict[str, str]) -> str | None:
     """Return the search that a model leaves values to, or the one that takes its place in a group."""
-    named = next(iter(paper.models[model].searched().values()), None)
-    return named and searches.get(named, named)
+    by_name = next(iter(model.searched().values()), None)
+    return by_name and searches.get(by_name, by_name)
 
 
 def shown(paper: Paper, cells: Iterable[Cell], artifact: str) -> list[Cell]:
@@ -64,5 +137,5 @@ def shown(paper: Paper, cells: Iterable[Cell], artifact: str) -> list[Cell]:
 
 
 def named(at: dict[str, Any]) -> str:
-    """Call a cell by all of its coordinates."""
+    """Call a cell by coordinates."""
     return ", ".join(f"{name}: {'null' if value is None else value}" for name, value in at.items())

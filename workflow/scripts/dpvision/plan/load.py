@@ -6,6 +6,7 @@ from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.config.base import Name
+from dpvision.config.cells import Split
 from dpvision.config.claims import Claim
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
@@ -39,8 +40,10 @@ class Source:
     printed: Paper
     here: Paper
     published: list[Published]
+    as_printed: list[Cell]
+    """The cells of `printed`."""
     cells: list[Cell]
-    """Of the scale, with their runs."""
+    """Those of the scale, with their runs."""
 
 
 class _Loader:
@@ -84,19 +87,29 @@ class _Loader:
         here = self._paper(documents)
         left = _left_out(documents)
         known = [*here.artifacts, *left]
-        refuse(checks.of_paper(here, self.datasets, self.taken, known, documents))
-        printed = self._paper(documents[:1]) if documents[1:] else here
+        cells = self._checked(here, known, documents)
+        printed, as_printed = here, cells
+        if documents[1:]:
+            printed = self._paper(documents[:1])
+            as_printed = self._checked(printed, list(printed.artifacts), documents[:1])
         published = self._published(folder, known)
-        paper = Source(name, documents, printed, here, published, [])
-        paper.cells = [self._trained(paper, cell) for cell in expand(here)]
+        paper = Source(name, documents, printed, here, published, as_printed, [])
+        paper.cells = [self._trained(paper, cell) for cell in cells]
         if rows := [read_yaml(self.root, f"{folder}/published.yaml")] if published else []:
-            refuse(checks.of_rows(published, printed, rows))
+            refuse(checks.of_rows(published, printed, as_printed, rows))
         refuse(checks.of_places(here, paper.cells, documents))
         self.plan.left_out += left
         self.plan.papers[name] = []
         for key in here.artifacts:
             self._add_artifact(key, paper)
         self.taken |= dict.fromkeys(here.artifacts, f"an artifact of {name}")
+
+    def _checked(self, paper: Paper, artifacts: list[str], documents: list[Document]) -> list[Cell]:
+        """Return a paper's cells, if nothing is wrong with it; `artifacts`: also those that the scale leaves out."""
+        problems = [*checks.of_paper(paper, self.datasets, self.taken, artifacts, documents)]
+        cells, more = expand(paper, self.datasets, documents)
+        refuse([*problems, *more, *checks.of_cells(cells, paper, self.datasets, documents)])
+        return cells
 
     def _published(self, folder: str, artifacts: list[str]) -> list[Published]:
         """Return the paper's own numbers; a paper without such a file has none."""
@@ -118,23 +131,24 @@ class _Loader:
 
     def _trained(self, paper: Source, cell: Cell) -> Cell:
         """Add a cell's runs, and what they need, to the plan; return it with their names."""
-        cells, model = paper.here.cells[cell.group], paper.here.models[cell.at["model"]]
-        dataset, recipe = self.datasets[cells.dataset], paper.here.recipes[cells.recipe]
+        cells, model, recipe, split = paper.here.cells[cell.group], cell.model, cell.recipe, cell.split
+        dataset = self.datasets[cells.dataset]
         data = specs.data_spec(cells.dataset, dataset)
         self.plan.work["data", specs.data_name(data)] = data
         study = None
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
-            by = paper.here.recipes[search.recipe or cells.recipe]
-            spec = specs.study_spec(specs.run_spec(data, dataset, model, by, cells, search.epsilon), search)
+            by = paper.here.recipes[search.recipe] if search.recipe else recipe
+            held_out = Split(validation=dataset.validation) if cells.protocol else split
+            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, search.epsilon, cells.delta), search)
             study = specs.study_name(spec)
             self.plan.work["search", study] = spec
-        run = specs.run_spec(data, dataset, model, recipe, cells, cell.at["epsilon"])
+        run = specs.run_spec(data, dataset, split, model, recipe, cell.at["epsilon"], cells.delta)
         if cells.protocol:
             run = specs.with_authors_protocol(run, cells.protocol, cell.level)
         run = specs.with_values(run, {f"model.{key}": {"study": study} for key in model.searched()})
         runs = {}
-        for seed in paper.here.seeds:
+        for seed in cells.seeds or paper.here.seeds:
             spec = specs.seeded(run, seed)
             runs[str(seed)] = specs.run_name(spec)
             self.plan.work["train", runs[str(seed)]] = spec
@@ -183,7 +197,7 @@ class _Loader:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}
                 at = at | {"epsilon": trials["budget"]["epsilon"]}
-        divisor = paper.here.recipes[at["recipe"]].simulate
+        divisor = cell.recipe.simulate
         return {"at": at, "work": work} | ({"simulated": divisor} if divisor else {})
 
     def _analysis(self, stage: str, run: str, paper: Paper) -> str:
@@ -196,7 +210,7 @@ class _Loader:
         """Return what the paper's sentences rest on."""
         document = read_yaml(self.root, f"config/papers/{paper.name}/claims.yaml")
         stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
-        resolver = claims.Resolver(paper.printed, paper.here, paper.published, self._there(paper))
+        resolver = claims.Resolver(paper.printed, paper.as_printed, paper.here, paper.published, self._there(paper))
         refuse(resolver.problems(stated, [document]))
         return resolver.page(stated, lambda cell, stage: self.cell(paper, cell, [stage]))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dpvision.config.base import PATTERNS
 from dpvision.errors import UserError
@@ -87,6 +87,17 @@ def validated(kind: type[Loaded] | Any, documents: list[Document]) -> Loaded:
         schema = adapter.json_schema()
         lines = [complaint(documents, p, _expectation(p, problem, content, schema), _at(content, p)) for p, problem in problems]
         raise UserError("\n".join(lines)) from None
+
+
+def laid_over(adapter: TypeAdapter, options: BaseModel, over: dict[str, Any], part: str) -> Any:
+    """Return options with other values laid over them; what is wrong is an error that names the keys below `part`."""
+    content = merged(options.model_dump(), over)
+    try:
+        return adapter.validate_python(content)
+    except ValidationError as error:
+        schema, problems = adapter.json_schema(), _by_place(error, content).items()
+        lines = [(_key((part, *p)), _at(content, p), _expectation(p, problem, content, schema)) for p, problem in problems]
+    raise UserError("; ".join(f"{key}{'' if value is MISSING else f' = {_yaml(value)}'}: {must}" for key, value, must in lines))
 
 
 def refuse(problems: Iterable[str]) -> None:

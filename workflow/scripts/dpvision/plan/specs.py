@@ -14,7 +14,7 @@ from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
     from dpvision.config.base import Strict
-    from dpvision.config.cells import Cells, PaperProtocol
+    from dpvision.config.cells import PaperProtocol, Split
     from dpvision.config.datasets import Dataset
     from dpvision.config.papers import Search
     from dpvision.config.recipes import Recipe
@@ -42,13 +42,15 @@ def data_spec(name: str, dataset: Dataset) -> Spec:
     return canonical({"kind": "data", "name": name, **kept})
 
 
-def run_spec(data: Spec, dataset: Dataset, model: Network, recipe: Recipe, cells: Cells, epsilon: float | None) -> Spec:
+def run_spec(
+    data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, epsilon: float | None, delta: float
+) -> Spec:
     """Train once; the seed is still to be named (`seeded`)."""
-    split = dataset.model_dump(include={"validation", "split_seed", "mean", "std"})
-    budget = None if epsilon is None else {"epsilon": epsilon, "delta": cells.delta, "accountant": "rdp"}
+    constants = dataset.model_dump(include={"split_seed", "mean", "std"})
+    budget = None if epsilon is None else {"epsilon": epsilon, "delta": delta, "accountant": "rdp"}
     run = {
         "kind": "run",
-        "data": {**data, **split, "prepared": data_name(data)},
+        "data": {**data, **constants, **split.as_spec(), "prepared": data_name(data)},
         "model": {**model.as_spec({"label"}), "slug": model.slug()},
         "recipe": recipe.as_spec({"steps"} if recipe.steps is None else {"epochs"}),
         "budget": budget,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 ALWAYS = ("dataset", "model", "epsilon")  # shown wherever they differ; of the others only what tells two cells apart
-HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ"}
+HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "held_out": "held out"}
 
 
 def telling(places: Sequence[dict[str, Any]]) -> list[str]:

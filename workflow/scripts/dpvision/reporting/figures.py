@@ -14,7 +14,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from dpvision.config.cells import COORDINATES
 from dpvision.files import replacing
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import cell_name, telling
@@ -63,7 +62,7 @@ def stacked(spec: Spec, files: list[str], stage: str) -> pd.DataFrame:
 
 def cells_in(frame: pd.DataFrame, labels: dict[str, Any]) -> list[tuple[str, str, pd.DataFrame]]:
     """Part a frame by cell: its arm, which is its model and what else tells it from others; data set and ε; its rows."""
-    coordinates = [name for name in COORDINATES if name in frame]
+    coordinates = list(frame.columns[: frame.columns.get_loc("seed")])
     parts = list(frame.groupby(coordinates, sort=False, dropna=False))
     places = [dict(zip(coordinates, key, strict=True)) for key, _ in parts]
     others = [name for name in telling(places) if name not in ("dataset", "model", "epsilon")]

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from dpvision.config.cells import COORDINATES
 from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import HEADINGS, row_coordinates
@@ -103,8 +102,9 @@ def frame_of(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
 def shown_frame(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimals: int | None) -> pd.DataFrame:
     """Make the frame that people read: coordinates that differ, names instead of keys, rounded numbers, a dash for nothing."""
     column = spec.get("columns")
-    telling = row_coordinates([cell["at"] for cell in spec["cells"]], column)
-    coordinates = [name for name in COORDINATES if name in {*telling, "dataset", "model", "epsilon"}]
+    places = [cell["at"] for cell in spec["cells"]]
+    wanted = {*row_coordinates(places, column), "dataset", "model", "epsilon"}
+    coordinates = [name for name in dict.fromkeys(name for at in places for name in at) if name in wanted]
     texts = frame.apply(lambda row: _texts(row, labels, decimals), axis=1, result_type="expand")
     seeds = [name for name in frame.columns if name.startswith("seed_")]
     if column is None or frame[column].nunique() < 2:

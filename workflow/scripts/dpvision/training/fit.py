@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dpvision.data.augmentation import Views
-from dpvision.data.prepared import Prepared, split
+from dpvision.data.prepared import Prepared, split_of
 from dpvision.data.sampling import PoissonSampler
 from dpvision.files import digest
 from dpvision.models import build
@@ -58,7 +58,7 @@ class Training:
         self.whole = mechanism_of(spec)  # of all steps; none: not private
         self.sigma = None if self.whole is None else self.whole.sigma
 
-        train, held_out = split(spec["data"]["train"], spec["data"]["validation"], spec["data"]["split_seed"])
+        train, held_out = split_of(spec["data"])
         constants = (spec["data"]["mean"], spec["data"]["std"], device)
         self.train = Examples(data.train_images[train], data.train_labels[train], *constants)
         self.test = Examples(data.test_images, data.test_labels, *constants)
