@@ -9,7 +9,7 @@ from dpvision.code import code_digest
 from dpvision.errors import UserError
 from dpvision.models import build
 from dpvision.models.found import FAMILIES
-from dpvision.plan.specs import modules_of
+from dpvision.plan.specs import network_module
 
 
 def test_a_family_that_is_not_there_is_answered_with_those_that_there_are():
@@ -25,6 +25,6 @@ def test_importing_the_networks_imports_no_family_and_no_torch():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_runs_code_is_that_of_its_family(family):
-    modules = modules_of({"model": {"family": family}})
-    assert modules == [f"dpvision.models.{family}.network"]
-    assert code_digest("dpvision.training.run", *modules) != code_digest("dpvision.training.run")
+    module = network_module({"model": {"family": family}})
+    assert module == f"dpvision.models.{family}.network"
+    assert code_digest("dpvision.training.run", module) != code_digest("dpvision.training.run")
