@@ -39,7 +39,8 @@ def test_it_leaves_its_record_and_names_its_own_code_the_network_s_and_the_data(
     analyse(STAGES[stage].job, spec, trained, digits, tmp_path, 16)
     assert {file.name for file in tmp_path.iterdir()} == set(STAGES[stage].record)
     made = read_json(tmp_path / "provenance.json")
-    assert made["stage"].split() == [STAGES[stage].job.split(":")[0], "dpvision.analyses.run", "dpvision.models.resnet9.network"]
+    job = STAGES[stage].job.split(":")[0]
+    assert made["stage"].split() == [job, "dpvision.analyses.run", "dpvision.models.resnet9.network"]
     assert made["code"] == code_digest(*made["stage"].split())
     assert (made["spec"], made["data"]) == (digest(spec), read_json(trained / "provenance.json")["data"])
 

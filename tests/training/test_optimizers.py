@@ -88,7 +88,7 @@ def project(tmp_path) -> Path:
     training = tmp_path / "workflow/scripts/dpvision/training"
     (training / "optimizers/rprop.py").write_text(OPTIMIZER)
     (training / "schedules/shrinking.py").write_text(SCHEDULE)
-    paper = tmp_path / "config/papers/scalenorm.yaml"
+    paper = tmp_path / "config/papers/scalenorm/paper.yaml"
     lines = paper.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
         for key, value in (
