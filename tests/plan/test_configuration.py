@@ -689,7 +689,7 @@ SPOILT = [
         "[scalenorm, scalenorm]",
         'papers = ["scalenorm", "scalenorm"]: "scalenorm" stands there more than once',
     ),
-    Spoilt("no ε", PAPER, EPSILONS, "epsilons: []", "cells.cifar10.epsilons = []: must be a list of at least 1 value"),
+    Spoilt("no ε", PAPER, EPSILONS, "epsilons: []", "cells.cifar10.epsilons = []: must be a list of at least 1 value or null"),
     Spoilt(
         "an ε twice",
         PAPER,

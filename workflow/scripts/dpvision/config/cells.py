@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict
 
-COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "delta", "protocol", "held_out")
+COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out")
 """Those of every cell, in the order of a table's columns; behind them the keys that its group varies."""
 
 Value = int | float | str | bool | None
@@ -23,8 +23,10 @@ class Where(Strict):
     """One of the paper's recipes."""
     search: Name | None = None
     """The search that chose for the model; null: none did."""
-    epsilon: Epsilon | None = None
-    """The privacy level; null: not private."""
+    epsilon: Epsilon | Literal["solve"] | None = None
+    """The privacy level; null: not private; solve: what σ and the length spend."""
+    sigma: Annotated[float, Field(gt=0)] | None = None
+    """The noise multiplier that its budget gives."""
     delta: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Its δ."""
     protocol: Literal["clean", "paper"] | None = None
@@ -64,6 +66,25 @@ class Split(Strict):
     """Which ones: the end of a permutation by the data set's seed, the first, or the last in the data set's order."""
 
 
+class Budget(Strict):
+    """ε, σ and how long to train: two are given, the third is solved."""
+
+    epsilon: Epsilon | Literal["solve"] = "solve"
+    """The privacy level; solve: what σ and the recipe's length spend."""
+    sigma: Annotated[float, Field(gt=0)] | None = None
+    """Noise multiplier: the standard deviation of the noise divided by the clipping norm."""
+    steps: Literal["solve"] | None = None
+    """solve: as many as ε allows, for a recipe without epochs and steps; null: as the recipe says."""
+
+    def fault(self) -> str | None:
+        """Say what is wrong once all of it is there: a group may vary a part of it."""
+        if self.sigma is None:
+            return "budget.sigma is missing; where σ is to be solved, say epsilons instead of a budget"
+        if (self.epsilon == "solve") == (self.steps == "solve"):
+            return "budget: give ε and `steps: solve`, or neither, so that what is spent is solved"
+        return None
+
+
 class Rung(Strict):
     """One step of an ablation: what it adds to all those before it."""
 
@@ -87,8 +108,10 @@ class Cells(Strict):
     """Names of the paper's models."""
     recipe: Name
     """The name of one of the paper's recipes."""
-    epsilons: Distinct[Epsilon | None]
-    """Privacy levels; null: not private, no clipping and no noise."""
+    epsilons: Distinct[Epsilon | None] | None = None
+    """Privacy levels, for each of which σ is solved; null among them: not private, no clipping and no noise."""
+    budget: Budget | None = None
+    """Instead of epsilons: σ, and ε or the length of training solved."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
     """δ of all of them; at most 1/N, N the training examples without those held out."""
     protocol: PaperProtocol | None = None
@@ -106,3 +129,9 @@ class Cells(Strict):
     """An ablation, a cell for each rung."""
     searches: dict[Name, Name] = {}
     """Searches that here take the place of those that the models name: the model's -> this data set's."""
+
+    @model_validator(mode="after")
+    def _has_one_budget(self) -> "Cells":
+        if (self.epsilons is None) == (self.budget is None):
+            raise ValueError("needs either epsilons or a budget" + (", and has both" if self.epsilons else ""))
+        return self

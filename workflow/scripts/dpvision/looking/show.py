@@ -62,6 +62,7 @@ def spec_rows(run: Spec) -> list[tuple[str, str]]:
     rest = {key: value for key, value in model.items() if key not in ("family", "slug")}
     optimizer, schedule = dict(recipe["optimizer"]), dict(recipe["schedule"])
     epochs = f"{recipe['epochs']} epochs, " if "epochs" in recipe else ""
+    steps = specs.step_count(run) if specs.has_length(run) else "as many as the budget allows:"
     rows = [
         ("data", f"{data['name']}: {specs.training_count(run)} train, {data['validation']} validation, {data['test']} test"),
         ("model", f"{model['slug']} ({_pairs(rest)})"),
@@ -69,7 +70,7 @@ def spec_rows(run: Spec) -> list[tuple[str, str]]:
             "optimiser",
             f"{optimizer.pop('name')} ({_pairs(optimizer)}), schedule {schedule.pop('name')} {_pairs(schedule)}".rstrip(),
         ),
-        ("length", f"{epochs}{specs.step_count(run)} steps of {recipe['batch']} examples expected"),
+        ("length", f"{epochs}{steps} steps of {recipe['batch']} examples expected"),
     ]
     shown = ("optimizer", "schedule", "epochs", "steps", "batch")
     rest = {key: value for key, value in recipe.items() if key not in shown and value is not None}
@@ -97,14 +98,16 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
         of = run.ledger.get("simulated", run.ledger)
         spent = ", ".join(f"{of['epsilon'][name]:.3f} by {name.upper()}" for name in ("rdp", "prv") if name in of["epsilon"])
         words = "simulated ε" if "simulated" in run.ledger else "ε"
-        rows.append(("privacy", f"{words} {spent}, of {of['epsilon']['target']:g} at δ {of['delta']:g}"))
+        target = f", of {of['epsilon']['target']:g}" if "target" in of["epsilon"] else ""
+        rows.append(("privacy", f"{words} {spent}{target} at δ {of['delta']:g}"))
         rows.append(
             ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
         )
         for search in run.ledger.get("searches", []):
             rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
     elif budget:
-        rows.append(("privacy", f"ε {budget['epsilon']:g} at δ {budget['delta']:g} is the budget"))
+        given = [f"{word} {budget[key]:g}" for word, key in (("ε", "epsilon"), ("σ", "sigma"), ("δ", "delta")) if key in budget]
+        rows.append(("privacy", f"{', '.join(given)}: the budget"))
     clipped = [row["clipped"] for row in run.history if row["clipped"] is not None]
     if clipped:
         share = f"{clipped[0]:.0%} of examples in the first epoch, {clipped[-1]:.0%} in the last"

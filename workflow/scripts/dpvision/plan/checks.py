@@ -17,6 +17,7 @@ from dpvision.config.settings import Config
 from dpvision.models.options import Network
 from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Document, complaint, nearest, plain_values, unknown
+from dpvision.plan.renyi import steps_within
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import ANALYSES, STAGES
 from dpvision.reporting.coordinates import row_coordinates
@@ -100,7 +101,8 @@ def of_paper(
     for name, model in paper.models.items():
         yield from _of_model(name, model, paper, documents)
     for name, recipe in paper.recipes.items():
-        if (recipe.epochs is None) == (recipe.steps is None):
+        solved = [bool(cells.budget and cells.budget.steps) for cells in paper.cells.values() if cells.recipe == name]
+        if (recipe.epochs is None) == (recipe.steps is None) and not (solved and all(solved) and recipe.epochs is None):
             one = "needs either epochs or steps, how long to train" + ("" if recipe.epochs is None else ", and has both")
             yield complaint(documents, ("recipes", name), one)
     for name in paper.searches:
@@ -125,7 +127,8 @@ def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> 
 
 
 def _trains_privately(model: str, paper: Paper) -> bool:
-    return any(epsilon is not None for cells in paper.cells.values() if model in cells.models for epsilon in cells.epsilons)
+    groups = [cells for cells in paper.cells.values() if model in cells.models]
+    return any(cells.epsilons is None or any(epsilon is not None for epsilon in cells.epsilons) for cells in groups)
 
 
 def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
@@ -216,6 +219,11 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
                 yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, getattr(cell.recipe, path[1]))
         if cell.at["search"] and cell.at["protocol"] == "clean" and not cell.split.validation:
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
+        if cell.budget and cell.budget.steps:
+            level = (cell.at["epsilon"], cell.at["delta"], cell.recipe.batch / count, cell.at["sigma"])
+            if not steps_within(*level):
+                spends = f"not one step fits ε = {level[0]:g}: one with batches of {cell.recipe.batch} spends more"
+                yield complaint(documents, group, f"{spends}. Choose a larger σ or ε, or a smaller batch")
         if cell.at["epsilon"] is not None and cell.at["delta"] > 1 / count:
             yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
@@ -232,6 +240,10 @@ def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str
     recipe = cell.recipe
     if recipe.batch > count:
         yield ("recipe", "batch"), f"must be at most {count}: {of_data}"
+    solved = bool(cell.budget and cell.budget.steps)
+    for key in ("epochs", "steps"):
+        if solved and getattr(recipe, key) is not None:
+            yield ("recipe", key), f"must be left out: the budget of {cell.group} solves the steps"
     if recipe.simulate and recipe.batch % recipe.simulate:
         yield ("recipe", "simulate"), f"must divide the batch, {recipe.batch}"
     if recipe.simulate and cell.at["epsilon"] is None:
@@ -249,13 +261,14 @@ def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], st
 
 
 def _of_protocol(where: tuple[str, str], cells: Cells, protocol: PaperProtocol, documents: Documents) -> Iterator[str]:
-    if None in cells.epsilons:
+    epsilons = cells.epsilons or []
+    if None in epsilons:
         yield complaint(documents, (*where, "protocol"), "is of private training; take null out of the epsilons")
     if cells.split:
         yield complaint(documents, (*where, "split"), "the authors' protocol holds nothing out; leave this key out")
     for key, values in (("targets", protocol.targets), ("sigmas", protocol.sigmas)):
-        if len(values) != len(cells.epsilons):
-            one_each = f"must have {len(cells.epsilons)} values, one for each of the epsilons"
+        if len(values) != len(epsilons):
+            one_each = f"must have {len(epsilons)} values, one for each of the epsilons"
             yield complaint(documents, (*where, "protocol", key), one_each, values)
 
 
@@ -272,7 +285,7 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
     for i, group in enumerate(chosen):
         if group not in paper.cells:
             yield unknown(documents, (*where, "cells", i), "group of cells", group, list(paper.cells), group)
-    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons))
+    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons or []))
     for i, epsilon in enumerate(getattr(artifact, "epsilons", None) or []):
         if groups and epsilon not in there:
             allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)

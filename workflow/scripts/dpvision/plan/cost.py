@@ -14,6 +14,7 @@ from dpvision.files import digest, read_json
 from dpvision.models.found import FAMILIES
 from dpvision.models.options import Counts, counts_of_layers
 from dpvision.plan import specs
+from dpvision.plan.renyi import steps_within
 from dpvision.plan.specs import Spec
 from dpvision.training import optimizers
 
@@ -87,6 +88,10 @@ class Cost:
 
 def training(run: Spec, physical_batch: int) -> Cost:
     """All steps, and after every epoch the held-out and the test examples."""
+    if not specs.has_length(run):
+        given = run["budget"]
+        steps = steps_within(given["epsilon"], given["delta"], specs.sampling_rate(run), given["sigma"])
+        run = specs.with_solved_steps(run, steps)
     network, recipe, data = counts_of(run), run["recipe"], run["data"]
     steps, epochs = specs.step_count(run), len(specs.epoch_ends(run))
     views = recipe["augmentation"]["views"] if recipe["augmentation"] else 1

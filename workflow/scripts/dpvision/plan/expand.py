@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dpvision.config.cells import Cells, Split
+from dpvision.config.cells import Budget, Cells, Split
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
 from dpvision.config.recipes import Recipe
@@ -18,7 +18,7 @@ from dpvision.models.found import Model
 from dpvision.models.options import Network
 from dpvision.plan.reading import Document, complaint, laid_over, merged
 
-PARTS: dict[str, Any] = {"model": Model, "recipe": Recipe, "split": Split}
+PARTS: dict[str, Any] = {"model": Model, "recipe": Recipe, "split": Split, "budget": Budget}
 """What a group can vary, by the first word of a dotted key."""
 
 
@@ -35,6 +35,8 @@ class Cell:
     recipe: Recipe
     split: Split
     """How the training examples are divided; in the authors' protocol none are held out."""
+    budget: Budget | None
+    """What is given beside its ε, or instead of it."""
     level: int
     """The place of its ε among those of the group."""
     runs: dict[str, str] = field(default_factory=dict)
@@ -70,18 +72,22 @@ def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper:
     model = _with("model", paper.models[name], over)
     recipe = _with("recipe", paper.recipes[cells.recipe], over)
     split = _with("split", cells.split or Split(validation=0 if cells.protocol else dataset.validation), over)
-    for level, epsilon in enumerate(cells.epsilons):
+    budget = _with("budget", cells.budget, over)
+    if budget and (fault := budget.fault()):
+        raise UserError(fault)
+    for level, epsilon in enumerate(cells.epsilons or [budget.epsilon]):
         at = {
             "dataset": cells.dataset,
             "model": name,
             "recipe": cells.recipe,
             "search": _search(model, cells.searches),
             "epsilon": epsilon,
+            **({"sigma": budget.sigma} if budget else {}),
             "delta": cells.delta,
             "protocol": "paper" if cells.protocol else "clean",
             "held_out": split.validation,
         }
-        yield Cell(group, at | varied, varied, model, recipe, split, level)
+        yield Cell(group, at | varied, varied, model, recipe, split, budget, level)
 
 
 def _variations(cells: Cells) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -140,10 +140,13 @@ class _Loader:
             search = paper.here.searches[cell.at["search"]]
             by = paper.here.recipes[search.recipe] if search.recipe else recipe
             held_out = Split(validation=dataset.validation) if cells.protocol else split
-            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, search.epsilon, cells.delta), search)
+            sigma = cell.at.get("sigma") if by.steps is None and by.epochs is None else None
+            level = specs.budget_spec(search.epsilon, cells.delta, sigma)
+            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level), search)
             study = specs.study_name(spec)
             self.plan.work["search", study] = spec
-        run = specs.run_spec(data, dataset, split, model, recipe, cell.at["epsilon"], cells.delta)
+        budget = specs.budget_spec(cell.at["epsilon"], cells.delta, cell.at.get("sigma"))
+        run = specs.run_spec(data, dataset, split, model, recipe, budget)
         if cells.protocol:
             run = specs.with_authors_protocol(run, cells.protocol, cell.level)
         run = specs.with_values(run, {f"model.{key}": {"study": study} for key in model.searched()})

@@ -89,9 +89,9 @@ def validated(kind: type[Loaded] | Any, documents: list[Document]) -> Loaded:
         raise UserError("\n".join(lines)) from None
 
 
-def laid_over(adapter: TypeAdapter, options: BaseModel, over: dict[str, Any], part: str) -> Any:
+def laid_over(adapter: TypeAdapter, options: BaseModel | None, over: dict[str, Any], part: str) -> Any:
     """Return options with other values laid over them; what is wrong is an error that names the keys below `part`."""
-    content = merged(options.model_dump(), over)
+    content = merged(options.model_dump() if options else {}, over)
     try:
         return adapter.validate_python(content)
     except ValidationError as error:

@@ -42,20 +42,26 @@ def data_spec(name: str, dataset: Dataset) -> Spec:
     return canonical({"kind": "data", "name": name, **kept})
 
 
-def run_spec(
-    data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, epsilon: float | None, delta: float
-) -> Spec:
+def run_spec(data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, budget: Spec | None) -> Spec:
     """Train once; the seed is still to be named (`seeded`)."""
     constants = dataset.model_dump(include={"split_seed", "mean", "std"})
-    budget = None if epsilon is None else {"epsilon": epsilon, "delta": delta, "accountant": "rdp"}
+    unsaid = {key for key in ("steps", "epochs") if getattr(recipe, key) is None}
     run = {
         "kind": "run",
         "data": {**data, **constants, **split.as_spec(), "prepared": data_name(data)},
         "model": {**model.as_spec({"label"}), "slug": model.slug()},
-        "recipe": recipe.as_spec({"steps"} if recipe.steps is None else {"epochs"}),
+        "recipe": recipe.as_spec(unsaid),
         "budget": budget,
     }
     return canonical(run)
+
+
+def budget_spec(epsilon: float | str | None, delta: float, sigma: float | None = None) -> Spec | None:
+    """Return what is given of a budget: what is solved is in no spec."""
+    if epsilon is None:
+        return None
+    given = {"epsilon": None if epsilon == "solve" else epsilon, "sigma": sigma}
+    return {"delta": delta, "accountant": "rdp"} | {key: value for key, value in given.items() if value is not None}
 
 
 def with_authors_protocol(run: Spec, protocol: PaperProtocol, level: int) -> Spec:
@@ -126,7 +132,9 @@ def analysis_name(spec: Spec) -> str:
 
 
 def _slug(run: Spec) -> str:
-    level = "nonprivate" if run["budget"] is None else f"eps{run['budget']['epsilon']:g}".replace("+", "")
+    budget = run["budget"] or {}
+    levels = [f"{word}{budget[key]:g}" for word, key in (("eps", "epsilon"), ("sigma", "sigma")) if key in budget]
+    level = "-".join(levels).replace("+", "") or "nonprivate"
     return f"{run['data']['name']}-{run['model']['slug']}-{level}"
 
 
@@ -149,10 +157,22 @@ def searched_keys(run: Spec) -> dict[str, str]:
 
 
 def as_planned(run: Spec) -> Spec:
-    """The spec of a record as it was before a search's findings were filled in: its digest names the folder."""
+    """Return the spec of a record as it was before findings and solved steps were filled in: its digest names the folder."""
     found = run.get("found_by", {})
     planned = with_values(run, {key: {"study": study} for key, study in found.items()})
-    return {key: value for key, value in planned.items() if key != "found_by"}
+    if "solved" in run:
+        planned = {**planned, "recipe": {key: value for key, value in planned["recipe"].items() if key != "steps"}}
+    return {key: value for key, value in planned.items() if key not in ("found_by", "solved")}
+
+
+def has_length(run: Spec) -> bool:
+    """Whether it is said how long to train; else ε and σ decide."""
+    return bool({"steps", "epochs"} & run["recipe"].keys())
+
+
+def with_solved_steps(run: Spec, steps: int) -> Spec:
+    """Return a run with the steps that its budget allows filled in."""
+    return {**run, "recipe": {**run["recipe"], "steps": steps}, "solved": ["steps"]}
 
 
 def network_module(run: Spec) -> str:

@@ -73,6 +73,25 @@ def calibrate(epsilon: float, delta: float, q: float, steps: int, tolerance: flo
     return sigma if excess(sigma) <= 0 else sigma + tolerance / 2
 
 
+def most_steps(epsilon: float, delta: float, q: float, sigma: float) -> int:
+    """Return the most steps that spend at most `epsilon`."""
+
+    def fits(steps: int) -> bool:
+        return Mechanism(q, sigma, steps).epsilon(delta) <= epsilon
+
+    if not fits(1):
+        spends = Mechanism(q, sigma, 1).epsilon(delta)
+        raise UserError(f"not one step fits ε = {epsilon:g}: at q = {q:.4g} and σ = {sigma:g} one spends {spends:.3g}")
+    many = 2
+    while fits(many):
+        many *= 2
+    few = many // 2
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if fits(middle) else (few, middle)
+    return few
+
+
 def prv_epsilon(mechanism: Mechanism, delta: float) -> float | None:
     """The upper bound by privacy random variables (Gopi et al. 2021), tighter than Renyi accounting.
 

@@ -47,7 +47,7 @@ def ledger(
 ) -> dict:
     """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
     delta = budget["delta"]
-    epsilon = {"target": budget["epsilon"], "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
+    epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
     return {
         "private": True,
         "epsilon": {accountant: value for accountant, value in epsilon.items() if value is not None},

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 ALWAYS = ("dataset", "model", "epsilon")  # shown wherever they differ; of the others only what tells two cells apart
-HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "held_out": "held out"}
+HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "sigma": "σ", "held_out": "held out"}
 
 
 def telling(places: Sequence[dict[str, Any]]) -> list[str]:
@@ -38,7 +38,7 @@ def cell_name(at: dict[str, Any], names: Iterable[str] = ("dataset", "epsilon"))
 def _said(name: str, value: Any) -> str:
     missing = value is None or value != value  # as pandas reads it
     if name == "epsilon":
-        return "not private" if missing else f"ε = {value:g}"
+        return "not private" if missing else f"ε = {value:g}" if isinstance(value, float | int) else "ε as spent"
     if name in ("dataset", "model"):
         return str(value)
     return f"{HEADINGS.get(name, name)} {'none' if missing else format(value, 'g') if isinstance(value, float) else value}"

@@ -19,7 +19,7 @@ def pages_spec(plan: Plan) -> Spec:
 def run_labels(plan: Plan, run: str) -> dict[str, str]:
     """How a run is called in the report; the digest tells those apart that differ in something else."""
     spec = plan.runs[run]
-    level = f"{spec['budget']['epsilon']:g}" if spec["budget"] else "not private"
+    level = f"{spec['budget'].get('epsilon', 'as spent')}" if spec["budget"] else "not private"
     how = [spec["model"]["slug"], *(["authors' protocol"] if "protocol" in spec else [])]
     how += ["simulated"] if spec["recipe"].get("simulate") else []
     return {"network": ", ".join(how), "epsilon": level, "seed": str(spec["seed"]), "digest": run[-12:][:5]}

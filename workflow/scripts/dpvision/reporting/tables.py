@@ -143,7 +143,7 @@ def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict
     """Write each number of a row as it is shown."""
     formats: dict[str, Callable[[Any], str]] = {
         "model": lambda name: labels["models"].get(name, name),
-        "epsilon": lambda value: "not private" if pd.isna(value) else number(value),
+        "epsilon": lambda value: "not private" if pd.isna(value) else "as spent" if value == "solve" else number(value),
         "metric": lambda name: name.replace("_", " "),
         "n": lambda value: number(value, 0),
         **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),

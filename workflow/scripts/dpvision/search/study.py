@@ -27,7 +27,7 @@ from dpvision.files import canonical_json, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
 from dpvision.plan import specs
-from dpvision.privacy.mechanism import mechanism_of
+from dpvision.privacy.mechanism import mechanism_of, solved
 from dpvision.provenance import Origin
 from dpvision.training.fit import Training
 from dpvision.training.machine import device
@@ -143,7 +143,7 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
             if trial is None:
                 time.sleep(PAUSE)
                 continue
-            run = specs.with_values(spec["run"], trial.params)
+            run = solved(specs.with_values(spec["run"], trial.params))
             log.info("trial %d: %s", trial.number, canonical_json(trial.params))
             try:
                 value = _train(trial, Training(run, prepared, physical_batch, device(), decided, memory_mb))

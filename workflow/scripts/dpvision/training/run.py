@@ -13,6 +13,7 @@ from dpvision.files import digest, read_json
 from dpvision.logs import Progress
 from dpvision.plan import specs
 from dpvision.privacy.ledger import spent
+from dpvision.privacy.mechanism import solved
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.devices import Devices, together
@@ -41,7 +42,7 @@ def train(
     What another process finished since `begun`, when this training was asked for, is not done again.
     """
     found = {best["study"]: best for best in map(read_json, studies)}
-    spec = with_findings(spec, found)
+    spec = solved(with_findings(spec, found))
     with owned(record / ".owner") as still_ours:
         if finished_since(begun, record, spec):
             log.info("another process has finished this run meanwhile")

@@ -36,6 +36,11 @@ def record(place: Place, key: Key) -> Iterator[Finding]:
     if place.archive:
         planned = digest(place.plan.work[key])
         yield from equal(f"{where}/spec.json", "digest of the spec in plan.json", planned, digest(specs.as_planned(spec)))
+    if "solved" in spec:
+        most = mechanism_of(specs.as_planned(spec))
+        yield from equal(
+            f"{where}/spec.json", "recipe.steps that the budget allows", most and most.steps, specs.step_count(spec)
+        )
     for said, name in WEIGHTS.items():
         if said in provenance and place.weights:
             sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
