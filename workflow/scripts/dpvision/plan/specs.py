@@ -165,6 +165,7 @@ def modules_of(run: Spec) -> list[str]:
         network_module(run),
         f"dpvision.training.optimizers.{recipe['optimizer']['name']}",
         f"dpvision.training.schedules.{recipe['schedule']['name']}",
+        *([f"dpvision.training.initializations.{first['name']}"] if (first := recipe.get("initialization")) else []),
     ]
 
 

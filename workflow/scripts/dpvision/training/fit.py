@@ -19,7 +19,7 @@ from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.mechanism import mechanism_of
-from dpvision.training import optimizers, schedules
+from dpvision.training import initializations, optimizers, schedules
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
@@ -68,7 +68,10 @@ class Training:
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_seed(seed, "weights"))
-            self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
+            self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0])
+            if first := recipe.get("initialization"):
+                initializations.module(first["name"]).apply(first, self.network)
+        self.network.to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
         self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)
         self.schedule = schedules.module(recipe["schedule"]["name"]).build(recipe["schedule"], self.optimizer)
@@ -93,6 +96,7 @@ class Training:
             sigma=None if self.sigma is None else self.sigma / self.divisor,
             noise=self.noise,
             views=self.views,
+            divide_by_clip=recipe.get("divide_by_clip", False),
             choices=self.decided.read() if self.decided else None,
             memory_mb=memory_mb,
             devices=devices,
