@@ -174,6 +174,16 @@ def training_count(run: Spec) -> int:
     return run["data"]["train"] - run["data"]["validation"]
 
 
+def chooser(run: Spec) -> str | None:
+    """Name the split whose loss steers the rate and whose accuracy picks the best epoch; None: nothing does.
+
+    It is the examples held out. Where none are, it is the test split in the authors' protocol, and never elsewhere.
+    """
+    if run["data"]["validation"]:
+        return "validation"
+    return "test" if "protocol" in run else None
+
+
 def sampling_rate(run: Spec) -> float:
     """q = expected batch / N, exactly: the accountant's q is the sampler's q."""
     return 1 / run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"] / training_count(run)
