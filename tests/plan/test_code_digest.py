@@ -186,6 +186,7 @@ def digest_of(run: specs.Spec) -> str:
         ("training/schedules/plateau.py", True),
         ("training/schedules/constant.py", False),
         ("training/schedules/new.py", False),
+        ("training/initializations/xavier_uniform.py", False),
     ],
 )
 def test_a_training_rests_on_the_optimiser_and_the_schedule_that_it_has_and_on_no_other(file, counts, library, run_spec):
@@ -193,3 +194,11 @@ def test_a_training_rests_on_the_optimiser_and_the_schedule_that_it_has_and_on_n
     with open(library / file, "a") as edited:
         edited.write("# edited\n")
     assert (digest_of(run_spec()) != before) == counts
+
+
+def test_a_training_rests_on_the_initialisation_that_it_has(library, run_spec):
+    run = run_spec({"recipe.initialization": {"name": "xavier_uniform", "gain": 1.0}})
+    before = digest_of(run)
+    with open(library / "training/initializations/xavier_uniform.py", "a") as edited:
+        edited.write("# edited\n")
+    assert digest_of(run) != before

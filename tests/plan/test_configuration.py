@@ -28,7 +28,8 @@ SIMULATE = "papers/scalenorm/simulate.yaml"
 DEMO_JOBS = "scales/demo.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
-RECIPE = "optimizer, schedule, batch, epochs, steps, clip, augmentation, averaging, simulate, precision, gpus"
+RECIPE = "optimizer, schedule, initialization, batch, epochs, steps, clip, divide_by_clip, augmentation, averaging, "
+RECIPE += "simulate, precision, gpus"
 OF_A_PAPER = "hessian, activations, title, seeds, models, recipes, searches, cells, artifacts"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -216,7 +217,7 @@ SPOILT = [
         PAPER,
         SCHEDULE,
         "{factor: 0.5, patience: 3}",
-        'recipes.resnet9.schedule.name: this key is missing; it must be "constant" or "plateau" (The schedule)',
+        'recipes.resnet9.schedule.name: this key is missing; it must be "constant" or "plateau" or "step" (The schedule)',
     ),
     Spoilt(
         "a model that says not of which family",
@@ -387,7 +388,7 @@ SPOILT = [
         PAPER,
         "name: plateau",
         "name: plato",
-        'recipes.resnet9.schedule.name = "plato": must be "constant" or "plateau". Did you mean "plateau"?',
+        'recipes.resnet9.schedule.name = "plato": must be "constant" or "plateau" or "step". Did you mean "plateau"?',
     ),
     Spoilt(
         "an optimiser that does not exist",

@@ -78,9 +78,13 @@ def test_labels_resources_and_folders_change_nothing(file, old, new, configurati
         (PAPER, "factor: 0.5", "factor: 0.6"),
         (PAPER, "patience: 3", "patience: 4"),
         (PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: constant}"),
+        (PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: step, factor: 0.9, every: 5}"),
+        (PAPER, "{name: nadam, learning_rate: 1.0e-3}", "{name: sgd, learning_rate: 2.0e-3, weight_decay: 1.0e-5}"),
         (PAPER, "batch: 1024", "batch: 1025"),
         (PAPER, "epochs: 50", "epochs: 51"),
         (PAPER, "clip: 1.5", "clip: 1.6"),
+        (PAPER, "clip: 1.5", "clip: 1.5\n    divide_by_clip: true"),
+        (PAPER, "clip: 1.5", "clip: 1.5\n    initialization: {name: xavier_uniform, gain: 0.75}"),
         (PAPER, "delta: 1.0e-5", "delta: 1.1e-5"),
         (DATA, "validation: 5000", "validation: 5001"),
         (DATA, "validation: 5000", "validation: 5000\n  split_seed: 1"),
@@ -132,9 +136,10 @@ def test_every_value_of_a_model_makes_other_runs_of_it_alone(more, configuration
     assert before.keys() & after.keys() == kept
 
 
-def test_a_recipe_for_one_device_does_not_say_so_in_specs(configuration):
+@pytest.mark.parametrize("said", ["gpus: 1", "divide_by_clip: false", "initialization: null"])
+def test_what_came_to_recipes_later_is_not_in_specs_while_it_is_as_ever(said, configuration):
     before = as_snakemake_compares(configuration.plan())
-    assert as_snakemake_compares(configuration.change(PAPER, "clip: 1.5", "clip: 1.5\n    gpus: 1").plan()) == before
+    assert as_snakemake_compares(configuration.change(PAPER, "clip: 1.5", f"clip: 1.5\n    {said}").plan()) == before
 
 
 def test_several_devices_make_other_runs_but_for_rounding_the_same_and_leave_the_search_as_it_was(configuration):

@@ -33,9 +33,16 @@ def test_it_names_what_was_not_accounted_for():
 
 
 def test_it_says_where_the_test_split_chose():
-    said = ledger(RUN, 1000, 1.5, BUDGET, 50_000, [], test_chooses=True)["not_accounted"]
+    said = ledger(RUN, 1000, 1.5, BUDGET, 50_000, [], chooser="test")["not_accounted"]
     assert "accuracies on them are too high" in said[0]
     assert not any(line.startswith("validation examples") for line in said)
+
+
+def test_it_says_where_nothing_was_held_out_and_so_nothing_chose():
+    said = ledger(RUN, 1000, 1.5, BUDGET, 50_000, [], chooser=None)["not_accounted"]
+    assert "nothing being held out" in said[0]
+    assert "no accuracy picks an epoch" in said[0]
+    assert said[1:] == ledger(RUN, 1000, 1.5, BUDGET, 50_000, [])["not_accounted"][1:]
 
 
 def test_a_search_costs_all_its_trials_or_a_random_number_of_them():

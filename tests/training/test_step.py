@@ -146,6 +146,31 @@ def test_a_step(check, narrow, one_at_a_time):
     check(narrow(), one_at_a_time)
 
 
+# --- divided by C ---
+
+
+def test_divided_by_c_a_rate_does_what_it_does_undivided_over_c(narrow):
+    """De et al. 2022, equation 3: C and the rate change together or not at all."""
+    network = narrow()
+    plain, divided = Bench(network), Bench(network)
+    divided.step.divide_by_clip = True
+    plain.optimizer.param_groups[0]["lr"] = 0.8 / CLIP
+    divided.optimizer.param_groups[0]["lr"] = 0.8
+    for _ in range(3):
+        plain.step()
+        divided.step()
+    assert divided.step.gradients.sensitivity == plain.step.gradients.sensitivity == CLIP
+    torch.testing.assert_close(vector(divided.weights()), vector(plain.weights()), rtol=0, atol=1e-10)
+    assert (vector(divided.weights()) - vector(list(network.parameters()))).abs().max() > 1e-3
+
+
+def test_without_a_budget_nothing_is_clipped_or_divided_by_c(narrow):
+    network = narrow()
+    plain, divided = Bench(network, sigma=None), Bench(network, sigma=None)
+    divided.step.divide_by_clip = True
+    assert torch.equal(vector(divided.update()), vector(plain.update()))
+
+
 # --- the same properties notice what could go wrong ---
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dpvision.config.base import Later, Positive, Strict, members, one_of
-from dpvision.training import optimizers, schedules
+from dpvision.training import initializations, optimizers, schedules
 
 
 class Augmentation(Strict):
@@ -40,7 +40,9 @@ class Recipe(Strict):
     optimizer: one_of(members(optimizers), "name")  # type: ignore[valid-type]
     """What turns gradients into steps."""
     schedule: one_of(members(schedules), "name")  # type: ignore[valid-type]
-    """How the learning rate changes with the epochs."""
+    """How the learning rate changes with the epochs, or steps."""
+    initialization: Annotated[one_of(members(initializations), "name") | None, Later] = None  # type: ignore[valid-type]
+    """What the network's weights start as; null: what its family gives them."""
     batch: Positive
     """Expected batch: an example joins a step with probability batch / N, each by its own coin."""
     epochs: Positive | None = None
@@ -48,7 +50,10 @@ class Recipe(Strict):
     steps: Positive | None = None
     """Instead of epochs: how many steps; the last epoch ends with the last of them."""
     clip: Annotated[float, Field(gt=0)]
-    """Bound on the L2 norm of an example's gradient."""
+    """C, bound on the L2 norm of an example's gradient."""
+    divide_by_clip: Annotated[bool, Later] = False
+    """The noisy sum of clipped gradients is divided by C too, which makes the learning rate independent of C (De et al. 2022,
+    equation 3). Training without a budget clips nothing, and its sum is not divided by C."""
     augmentation: Augmentation | None = None
     """Views of each example; null: the image as it is."""
     averaging: Averaging | None = None

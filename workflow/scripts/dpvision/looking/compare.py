@@ -32,7 +32,7 @@ def _results(run: Run) -> dict[str, Any]:
     for key in show.WHEN:
         for name in show.SETS:
             if run.metrics and key in run.metrics:
-                found |= {f"{key}.{name}.{what}": value for what, value in run.metrics[key][name].items()}
+                found |= {f"{key}.{name}.{what}": value for what, value in run.metrics[key].get(name, {}).items()}
     if run.ledger and run.history:
         of = run.ledger.get("simulated", run.ledger)
         found |= {f"epsilon.{name}": value for name, value in (of["epsilon"] or {}).items()}

@@ -150,7 +150,7 @@ def _metrics(metrics: dict[str, Any]) -> list[str]:
     for key, words in WHEN.items():
         if at := metrics.get(key):
             which = f" {at['epoch']} (by validation)" if "epoch" in at else f" {at['step']}" if "step" in at else ""
-            values = [at[name]["top1"] for name in SETS] + [at["test"].get("top5")]
+            values = [at.get(name, {}).get("top1") for name in SETS] + [at["test"].get("top5")]
             rows.append((words + which, *("" if value is None else f"{value:.2%}" for value in values)))
     return aligned(rows)
 
@@ -158,6 +158,7 @@ def _metrics(metrics: dict[str, Any]) -> list[str]:
 def _curve(run: Run) -> list[str]:
     lines = []
     for name in ("validation", "test"):
-        values = [row[f"{name}_top1"] for row in run.history]
-        lines += [f"{name} top-1, epochs 1 to {len(values)}", *curve([value for value in values if value is not None])]
+        values = [value for row in run.history if (value := row[f"{name}_top1"]) is not None]
+        if values:
+            lines += [f"{name} top-1, epochs 1 to {len(run.history)}", *curve(values)]
     return lines

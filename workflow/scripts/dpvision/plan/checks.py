@@ -21,6 +21,7 @@ from dpvision.plan.renyi import steps_within
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import ANALYSES, STAGES
 from dpvision.reporting.coordinates import row_coordinates
+from dpvision.training.schedules import follows_validation
 
 Documents = list[Document]
 NUMBER = {"metric", "statistic", "value"}  # of a published row, beside its coordinates
@@ -256,7 +257,7 @@ def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], st
     """Yield what wants held-out examples where there are none."""
     if cell.split.validation or cell.at["protocol"] == "paper":
         return
-    if cell.recipe.schedule.name == "plateau":
+    if follows_validation(cell.recipe.schedule.name):
         yield ("recipe", "schedule"), f"follows the loss of held-out examples, and {cell.group} holds none out"
 
 

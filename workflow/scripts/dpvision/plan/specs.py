@@ -187,12 +187,23 @@ def modules_of(run: Spec) -> list[str]:
         network_module(run),
         f"dpvision.training.optimizers.{recipe['optimizer']['name']}",
         f"dpvision.training.schedules.{recipe['schedule']['name']}",
+        *([f"dpvision.training.initializations.{first['name']}"] if (first := recipe.get("initialization")) else []),
     ]
 
 
 def training_count(run: Spec) -> int:
     """N: the training examples without those held out."""
     return run["data"]["train"] - run["data"]["validation"]
+
+
+def chooser(run: Spec) -> str | None:
+    """Name the split whose loss steers the rate and whose accuracy picks the best epoch; None: nothing does.
+
+    It is the examples held out. Where none are, it is the test split in the authors' protocol, and never elsewhere.
+    """
+    if run["data"]["validation"]:
+        return "validation"
+    return "test" if "protocol" in run else None
 
 
 def sampling_rate(run: Spec) -> float:

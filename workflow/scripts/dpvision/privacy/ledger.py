@@ -19,6 +19,11 @@ SIMULATION = (
 CHOICE = "their loss steers the learning rate and their accuracy picks the best epoch, both without noise"
 VALIDATION_CHOOSES = f"validation examples: {CHOICE}"
 TEST_CHOOSES = f"test examples, none being held out: {CHOICE}, so that accuracies on them are too high"
+NOTHING_CHOOSES = (
+    "validation examples: there are none, nothing being held out, so that within this training no loss steers the learning "
+    "rate and no accuracy picks an epoch"
+)
+CHOOSES = {"validation": VALIDATION_CHOOSES, "test": TEST_CHOOSES, None: NOTHING_CHOOSES}  # by specs.chooser
 NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
@@ -33,7 +38,7 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
     if (divisor := specs.simulated(spec)) > 1:
         return simulated_ledger(*arguments, divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
-    return ledger(*arguments, searches, test_chooses="protocol" in spec)
+    return ledger(*arguments, searches, chooser=specs.chooser(spec))
 
 
 def ledger(
@@ -43,7 +48,7 @@ def ledger(
     budget: dict,
     count: int,
     searches: list[dict],
-    test_chooses: bool = False,
+    chooser: str | None = "validation",
 ) -> dict:
     """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
     delta = budget["delta"]
@@ -63,7 +68,7 @@ def ledger(
         "steps": {"planned": planned, "made": mechanism.steps},
         "searches": [_search(mechanism, delta, search) for search in searches],
         "not_accounted": [
-            TEST_CHOOSES if test_chooses else VALIDATION_CHOOSES,
+            CHOOSES[chooser],
             *NOT_ACCOUNTED,
             *["the choice made by the search: see searches"] * bool(searches),
         ],

@@ -138,7 +138,7 @@ def _accuracy(metrics: dict[str, Any]) -> str:
     rows = []
     for key, words in SHOWN.items():
         if at := metrics.get(key):
-            values = [at[part]["top1"] for part in show.SETS] + [at["test"].get("top5")]
+            values = [at.get(part, {}).get("top1") for part in show.SETS] + [at["test"].get("top5")]
             rows.append((words, *("–" if value is None else f"{value:.2%}" for value in values)))
     return html.table(("top-1 accuracy", "train", "validation", "test", "test, top-5"), rows)
 

@@ -135,6 +135,11 @@ class Study:
 
 def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, physical_batch: int, memory_mb: float) -> None:
     """Train trials until the study has all of them; `done` says which were ours."""
+    if specs.chooser(spec["run"]) != "validation":
+        raise UserError(
+            f"the search {specs.study_name(spec)} compares its trials by their validation accuracy, and no examples are held "
+            "out of its data (data.validation = 0); hold some out for it, or name the values in the place of the search"
+        )
     prepared = load(data, data_part(spec["run"]))
     study = Study(spec, folder)
     ours = []

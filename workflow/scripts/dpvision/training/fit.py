@@ -13,13 +13,14 @@ from torch import nn
 from dpvision.data.augmentation import Views
 from dpvision.data.prepared import Prepared, split_of
 from dpvision.data.sampling import PoissonSampler
+from dpvision.errors import UserError
 from dpvision.files import digest
 from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, Fast
 from dpvision.privacy.mechanism import mechanism_of
-from dpvision.training import optimizers, schedules
+from dpvision.training import initializations, optimizers, schedules
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
@@ -50,6 +51,12 @@ class Training:
         devices: Devices = ALONE,
     ) -> None:
         recipe, seed = spec["recipe"], spec["seed"]
+        self.chooser = specs.chooser(spec)
+        if self.chooser is None and schedules.follows_validation(name := recipe["schedule"]["name"]):
+            raise UserError(
+                f"recipe.schedule.name = {name}: it follows the validation loss, and no examples are held out "
+                "(data.validation = 0); hold some out, or take a schedule that follows none, like constant or step"
+            )
         self.spec, self.physical_batch, self.device, self.devices = spec, physical_batch, device, devices
         self.ends = specs.epoch_ends(spec)
         self.planned = specs.step_count(spec)
@@ -62,13 +69,16 @@ class Training:
         constants = (spec["data"]["mean"], spec["data"]["std"], device)
         self.train = Examples(data.train_images[train], data.train_labels[train], *constants)
         self.test = Examples(data.test_images, data.test_labels, *constants)
-        self.validation = self.test  # as the authors' code has it, where nothing is held out
-        if len(held_out):
+        self.validation = self.test if self.chooser == "test" else None
+        if self.chooser == "validation":
             self.validation = Examples(data.train_images[held_out], data.train_labels[held_out], *constants)
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_seed(seed, "weights"))
-            self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0]).to(device)
+            self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0])
+            if first := recipe.get("initialization"):
+                initializations.module(first["name"]).apply(first, self.network)
+        self.network.to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
         self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)
         self.schedule = schedules.module(recipe["schedule"]["name"]).build(recipe["schedule"], self.optimizer)
@@ -93,13 +103,14 @@ class Training:
             sigma=None if self.sigma is None else self.sigma / self.divisor,
             noise=self.noise,
             views=self.views,
+            divide_by_clip=recipe.get("divide_by_clip", False),
             choices=self.decided.read() if self.decided else None,
             memory_mb=memory_mb,
             devices=devices,
         )
         self.made = 0
         self.history: list[dict[str, Any]] = []
-        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}
+        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}  # so it stays where nothing chooses
         self._losses: list[torch.Tensor] = []
         self._norms: list[torch.Tensor] = []
         self._seconds = 0.0
@@ -164,7 +175,7 @@ class Training:
             row |= {f"averaged_{key}": value for key, value in self._held_out(self.average.network).items()}
         self.history.append(row)
         self._losses, self._norms = [], []
-        if row["validation_top1"] > self.best["top1"]:
+        if self.chooser and row["validation_top1"] > self.best["top1"]:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
             self.best = {"epoch": row["epoch"], "top1": row["validation_top1"], "weights": weights}
         self._advance_schedule(row)
@@ -173,10 +184,12 @@ class Training:
         if self.schedule:
             schedules.module(self.spec["recipe"]["schedule"]["name"]).advance(self.schedule, epoch)
 
-    def _held_out(self, network: nn.Module) -> dict[str, float]:
-        """Of the examples that no step sees; once where the test split is the validation split."""
+    def _held_out(self, network: nn.Module) -> dict[str, float | None]:
+        """Of the examples that no step sees; once where the test split is the validation split, None where nothing is."""
         test = self.evaluate(self.test, network)
-        validation = test if self.validation is self.test else self.evaluate(self.validation, network)
+        validation: dict[str, Any] = test if self.validation is self.test else dict.fromkeys(test)
+        if self.validation is not None and self.validation is not self.test:
+            validation = self.evaluate(self.validation, network)
         row = {f"validation_{key}": value for key, value in validation.items()}
         return row | {f"test_{key}": value for key, value in test.items()}
 

@@ -2,7 +2,7 @@
 
     spec.json            what was asked for, the outcome of searches filled in
     metrics.json         accuracy and loss on train, validation and test: at the last step, at the best epoch, and of
-                         the averaged weights
+                         the averaged weights; without a best epoch and validation where nothing is held out to choose by
     history.csv          one line an epoch
     ledger.json          the privacy spent, and what it rests on
     weights.safetensors  at the last step
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 
 def metrics(training: "Training") -> dict[str, Any]:
-    """At the last step, and with the weights of the epoch that the validation examples found best."""
-    sets = {"train": training.train, "validation": training.validation, "test": training.test}
-    chooser = "test" if training.validation is training.test else "validation"
-    last = {name: training.evaluate(examples) for name, examples in sets.items()}
-    network = copy.deepcopy(training.network)
-    network.load_state_dict(training.best["weights"])
-    best = {name: training.evaluate(examples, network) for name, examples in sets.items()}
-    averaged = {}
+    """At the last step, and with the weights of the epoch that the validation examples found best, where there are any."""
+
+    def of(network: nn.Module) -> dict[str, dict[str, float]]:
+        sets = {"train": training.train, "validation": training.validation, "test": training.test}
+        return {name: training.evaluate(examples, network) for name, examples in sets.items() if examples is not None}
+
+    found: dict[str, Any] = {"last_step": {"step": training.made, **of(training.network)}}
+    if training.chooser:
+        network = copy.deepcopy(training.network)
+        network.load_state_dict(training.best["weights"])
+        by = {"epoch": training.best["epoch"], "chosen_by": f"{training.chooser} top1"}
+        found["best_epoch"] = by | of(network)
     if training.average:
-        averaging = training.average.network
-        averaged = {"averaged": {name: training.evaluate(examples, averaging) for name, examples in sets.items()}}
-    return averaged | {
-        "last_step": {"step": training.made, **last},
-        "best_epoch": {"epoch": training.best["epoch"], "chosen_by": f"{chooser} top1", **best},
-    }
+        found["averaged"] = of(training.average.network)
+    return found
 
 
 def write_record(

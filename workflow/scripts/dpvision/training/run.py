@@ -152,7 +152,8 @@ def _session(origin: Origin, training: Training, data: str) -> dict[str, Any]:
 def _line(training: Training) -> str:
     last = training.history[-1] if training.history else None
     level = "" if training.epsilon is None else f"{_epsilon(training)} {training.epsilon:.2f}  "
-    return level + (f"validation {last['validation_top1']:.1%}  test {last['test_top1']:.1%}" if last else "")
+    validation = f"validation {last['validation_top1']:.1%}  " if last and training.chooser else ""
+    return level + validation + (f"test {last['test_top1']:.1%}" if last else "")
 
 
 def _epsilon(training: Training) -> str:
@@ -164,8 +165,10 @@ def _epoch_line(training: Training) -> str:
     private = ""
     if training.epsilon is not None:
         private = f"  {_epsilon(training)} {training.epsilon:.3f}  clipped {row['clipped'] or 0:.0%}"
+    validation = ""
+    if training.chooser:
+        validation = f"  validation loss {row['validation_loss']:.4f} top-1 {row['validation_top1']:.2%}"
     return (
-        f"epoch {row['epoch']}/{len(training.ends)}  step {row['step']}  lr {row['learning_rate']:.3g}"
-        f"  validation loss {row['validation_loss']:.4f} top-1 {row['validation_top1']:.2%}"
+        f"epoch {row['epoch']}/{len(training.ends)}  step {row['step']}  lr {row['learning_rate']:.3g}{validation}"
         f"  test top-1 {row['test_top1']:.2%}{private}  {row['seconds']:.1f} s"
     )

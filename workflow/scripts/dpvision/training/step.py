@@ -30,7 +30,7 @@ class Seen:
 @dataclass
 class Step:
     """Sample; make K views of each example, average their gradients, clip; sum over physical batches, with noise once;
-    divide by the expected batch; update.
+    divide by the expected batch, and by C where the recipe says so; update.
 
     The divisor is the expected batch, a constant: the size of the sample itself depends on who is in the data.
     An empty sample is a step like any other: noise alone.
@@ -46,6 +46,7 @@ class Step:
     sigma: float | None  # none: not private, neither clipped nor noisy
     noise: torch.Generator
     views: Views | None = None  # none: the image as it is
+    divide_by_clip: bool = False
     choices: Choices | None = None  # how gradients are clipped; none: by timing
     memory_mb: float = math.inf  # for clipping
     devices: Devices = ALONE
@@ -74,7 +75,8 @@ class Step:
                 losses.append(part.losses)
                 norms += [] if part.norms is None else [part.norms]
         self.devices.add_up(sums)
-        torch._foreach_div_(sums, self.expected_batch)
+        bound = self.clip if self.divide_by_clip and self.sigma is not None else 1  # equation 3: a rate that C does not change
+        torch._foreach_div_(sums, self.expected_batch * bound)
         for parameter, gradient in zip(self.parameters, sums, strict=True):
             parameter.grad = gradient
         self.optimizer.step()

@@ -51,7 +51,7 @@ def record(place: Place, key: Key) -> Iterator[Finding]:
     with open(folder / "history.csv", encoding="utf-8", newline="") as file:
         history = list(csv.DictReader(file))
     yield from _history(spec, history, f"{where}/history.csv")
-    yield from _metrics(history, read_json(folder / "metrics.json"), f"{where}/metrics.json")
+    yield from _metrics(spec, history, read_json(folder / "metrics.json"), f"{where}/metrics.json")
     yield from _ledger(spec, found, history, read_json(folder / "ledger.json"), where)
 
 
@@ -78,18 +78,22 @@ def _findings(spec: specs.Spec, found: dict[str, dict], where: str) -> Iterator[
 
 def _history(spec: specs.Spec, history: list[dict[str, str]], where: str) -> Iterator[Finding]:
     yield from equal(where, "steps at the ends of epochs", specs.epoch_ends(spec), [int(row["step"]) for row in history])
+    if specs.chooser(spec) is None:
+        said = [f"{key} at epoch {row['epoch']}" for row in history for key in row if "validation_" in key and row[key]]
+        yield from equal(where, "numbers of validation examples, none being held out", [], said)
 
 
-def _metrics(history: list[dict[str, str]], metrics: dict[str, Any], where: str) -> Iterator[Finding]:
-    """Of the last step they are the history's last line; of the best epoch, its line."""
-    best = max(history, key=lambda row: (_number(row["validation_top1"]) or 0.0, -int(row["epoch"])))
-    yield from equal(where, "best_epoch.epoch by history.csv", int(best["epoch"]), metrics["best_epoch"]["epoch"])
+def _metrics(spec: specs.Spec, history: list[dict[str, str]], metrics: dict[str, Any], where: str) -> Iterator[Finding]:
+    """Of the last step they are the history's last line; of the best epoch, its line; there is none if nothing chooses it."""
+    parts = {"last_step": (history[-1], ""), "averaged": (history[-1], "averaged_")}
     yield from equal(where, "last_step.step by history.csv", int(history[-1]["step"]), metrics["last_step"]["step"])
-    for part, row, prefix in (
-        ("last_step", history[-1], ""),
-        ("best_epoch", best, ""),
-        ("averaged", history[-1], "averaged_"),
-    ):
+    if specs.chooser(spec):
+        best = max(history, key=lambda row: (_number(row["validation_top1"]) or 0.0, -int(row["epoch"])))
+        yield from equal(where, "best_epoch.epoch by history.csv", int(best["epoch"]), metrics["best_epoch"]["epoch"])
+        parts["best_epoch"] = (best, "")
+    else:
+        yield from equal(where, "best_epoch, nothing being held out", ABSENT, metrics.get("best_epoch", ABSENT))
+    for part, (row, prefix) in parts.items():
         for split in ("validation", "test"):
             for key, value in metrics.get(part, {}).get(split, {}).items():
                 expected = _number(row[f"{prefix}{split}_{key}"])

@@ -22,6 +22,7 @@ class Plateau(Strict):
 
 
 Options = Plateau
+FOLLOWS_VALIDATION = True
 
 
 def build(options: dict[str, Any], optimizer: "optim.Optimizer") -> "optim.lr_scheduler.ReduceLROnPlateau":
