@@ -70,8 +70,8 @@ LOGS = f"{RESULTS}/logs"
 if workflow.is_main_process:
     for name, spec in PLAN.artifacts.items():
         files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
-    for name in PLAN.wanting:
-        print(f"left out: {PLAN.missing_data(name)}", file=sys.stderr)
+    for line in PLAN.left_out_for_data():
+        print(line, file=sys.stderr)
 
 
 onstart:

@@ -210,7 +210,7 @@ def test_what_rests_on_data_that_nobody_brought_is_left_out_and_said(own):
 
 
 def test_by_name_it_is_refused_with_what_to_bring(own):
-    says = "own_table needs own, which nobody may download: .*config.yaml, folders: {own: /your/copy}"
+    says = "own_table: made of own, which nobody can download; .*config.yaml, folders: {own: /your/copy}"
     planned = own.plan()
     with pytest.raises(UserError, match=says):
         planned.targets("own_table")

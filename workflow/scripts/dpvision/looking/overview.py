@@ -25,7 +25,7 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
         if of := [made for key, made in done.items() if key[0] == stage]:
             parts.append(f"{counted(*entry.words, len(of))} ({sum(of)} made)")
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), "", ", ".join(parts)]
-    lines += [f"not made: {plan.missing_data(name)}" for name in plan.wanting] if "all" in targets else []
+    lines += plan.left_out_for_data() if "all" in targets else []
     files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
     if files:
         lines += ["", "made:", *(f"  {group}" for group in files)]

@@ -185,7 +185,7 @@ def as_text(status: Status) -> str:
         lines.append(f"{counted(*STAGES[stage].words, sum(states.values()))}: {said}")
     if plan.left_out:
         lines.append(f"left out at this scale: {', '.join(plan.left_out)}")
-    lines += [f"not made: {plan.missing_data(artifact)}" for artifact in plan.wanting]
+    lines += plan.left_out_for_data()
     return "\n".join([*lines, *_running(status), *_failed(status), *_missing(status), *_other_code(status)])
 
 

@@ -1,6 +1,6 @@
 """The plan: all work by stage and name, what it needs, and the artifacts that rest on it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,17 +117,14 @@ class Plan:
     def chosen(self, target: str) -> list[str]:
         """Return the artifacts of a target."""
         if target in self.wanting:
-            raise UserError(self.missing_data(target))
+            raise UserError(missing_data([target], self.wanting[target]))
         return list(self.artifacts) if target == "all" else self.papers.get(target, [target])
 
-    def missing_data(self, artifact: str) -> str:
-        """Say what somebody has to bring before an artifact can be made."""
-        wanted = self.wanting[artifact]
-        entries = ", ".join(f"{dataset}: /your/copy" for dataset in wanted)
-        return (
-            f"{artifact} needs {' and '.join(wanted)}, which nobody may download: name a copy of yours in config/config.yaml, "
-            f"folders: {{{entries}}}"
-        )
+    def left_out_for_data(self) -> list[str]:
+        """Say which artifacts are left out of `all` for want of data, a line for all that want the same."""
+        wants = dict.fromkeys(tuple(wanted) for wanted in self.wanting.values())
+        by_data = {wanted: [name for name in self.wanting if tuple(self.wanting[name]) == wanted] for wanted in wants}
+        return [f"left out: {missing_data(names, wanted)}" for wanted, names in by_data.items()]
 
     def pattern(self, folder: str) -> str:
         """Return the names of the artifacts in a folder as a regular expression, with those that want data, to be refused."""
@@ -177,6 +174,15 @@ class Plan:
         records += [f"{self.shared}/raw/{self.work[key]['name']}/files.json" for key in kept if key[0] == "data"]
         records += [f"{self.results}/plan/{artifact}.json" for artifact in self.artifacts]
         return list(dict.fromkeys(self.everything("all") + records))
+
+
+def missing_data(artifacts: Sequence[str], wanted: Sequence[str]) -> str:
+    """Say what somebody has to bring before artifacts can be made."""
+    entries = ", ".join(f"{dataset}: /your/copy" for dataset in wanted)
+    return (
+        f"{', '.join(artifacts)}: made of {' and '.join(wanted)}, which nobody can download; name a copy of yours in "
+        f"config/config.yaml, folders: {{{entries}}}"
+    )
 
 
 def options_of(artifact: Spec) -> Any:
