@@ -206,7 +206,7 @@ def test_what_rests_on_data_that_nobody_brought_is_left_out_and_said(own):
     for target in ("all", "scalenorm"):
         assert "results/tables/table1.csv" in planned.targets(target)
         assert not any("own_table" in file for file in planned.everything(target))
-    assert overview(planned, ["all"], own.root).splitlines()[-1].startswith("not made: own_table needs own")
+    assert overview(planned, ["all"], own.root).splitlines()[-1].startswith("left out: own_table: made of own")
 
 
 def test_by_name_it_is_refused_with_what_to_bring(own):
