@@ -172,3 +172,13 @@ def test_more_than_all_cannot_be_held_out(configuration):
 def test_a_group_has_seeds_of_its_own(configuration):
     planned = varied(configuration, "seeds: [1, 2]")
     assert all(list(cell["work"]["train"]) == ["1", "2"] for cell in cells_of(planned))
+
+
+def test_an_early_end_wants_held_out_examples_and_renames_nothing(configuration):
+    before = set(configuration.plan().runs)
+    configuration.change(PAPER, "    clip: 1.5\n", "    clip: 1.5\n    stop: {patience: 15, above: 1000.0}\n")
+    planned = configuration.plan()
+    assert not before & set(planned.runs)
+    assert all(run["recipe"]["stop"] == {"patience": 15, "above": 1000.0} for run in planned.runs.values())
+    found = configuration.change(PAPER, GROUP, f"{GROUP}    split: {{validation: 0}}\n").complaints()
+    assert any("recipes.resnet9.stop" in line and "asks for the loss of held-out examples" in line for line in found)

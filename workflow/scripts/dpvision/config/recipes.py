@@ -34,6 +34,15 @@ class Averaging(Strict):
     """Of the average; in the first steps (1 + t) / (10 + t) where that is smaller, t the steps made before."""
 
 
+class Stop(Strict):
+    """Before the planned steps, after an epoch: what was planned and what was made stand in the ledger."""
+
+    patience: Positive | None = None
+    """So many epochs without a better validation loss; null: never for that."""
+    above: float | None = None
+    """A validation loss that is higher than this, or no number; null: never for that."""
+
+
 class Recipe(Strict):
     """How to train."""
 
@@ -61,6 +70,8 @@ class Recipe(Strict):
     simulate: Annotated[int, Field(gt=1)] | None = None
     """k: samples and noise are those of the recipe divided by k, its steps are kept. Every step has the same noise for its
     signal, at 1/k of the cost; the accuracy predicts that of the training that is simulated. Not private."""
+    stop: Annotated[Stop | None, Later] = None
+    """When a training ends before its planned steps; null: never."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Of the network's layers, in training and evaluation; parameters, norms, sums and noise are float32 in any case."""
     gpus: Annotated[Positive, Later] = 1

@@ -257,6 +257,8 @@ def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], st
     """Yield what wants held-out examples where there are none."""
     if cell.split.validation or cell.at["protocol"] == "paper":
         return
+    if cell.recipe.stop:
+        yield ("recipe", "stop"), f"asks for the loss of held-out examples, and {cell.group} holds none out"
     if follows_validation(cell.recipe.schedule.name):
         yield ("recipe", "schedule"), f"follows the loss of held-out examples, and {cell.group} holds none out"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpvision.files import canonical_json, digest
@@ -227,6 +228,17 @@ def step_count(run: Spec) -> int:
     if "protocol" in run:
         return run["protocol"]["steps"]
     return recipe["steps"] if "steps" in recipe else recipe["epochs"] * training_count(run) // recipe["batch"]
+
+
+def is_stopped(run: Spec, losses: Sequence[float]) -> bool:
+    """Whether the recipe ends a run here, after epochs with these validation losses."""
+    stop = run["recipe"].get("stop")
+    if not (stop and losses):
+        return False
+    if stop["above"] is not None and not losses[-1] <= stop["above"]:  # no number is not below
+        return True
+    best = min(range(len(losses)), key=lambda epoch: (math.isnan(losses[epoch]), losses[epoch]))
+    return stop["patience"] is not None and len(losses) - 1 - best >= stop["patience"]
 
 
 def epoch_ends(run: Spec) -> list[int]:

@@ -24,6 +24,7 @@ NOTHING_CHOOSES = (
     "rate and no accuracy picks an epoch"
 )
 CHOOSES = {"validation": VALIDATION_CHOOSES, "test": TEST_CHOOSES, None: NOTHING_CHOOSES}  # by specs.chooser
+STOPS = "the validation loss, without noise, also decides after which epoch the training ends"
 NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
@@ -38,7 +39,7 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
     if (divisor := specs.simulated(spec)) > 1:
         return simulated_ledger(*arguments, divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
-    return ledger(*arguments, searches, chooser=specs.chooser(spec))
+    return ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")))
 
 
 def ledger(
@@ -49,6 +50,7 @@ def ledger(
     count: int,
     searches: list[dict],
     chooser: str | None = "validation",
+    stops: bool = False,
 ) -> dict:
     """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
     delta = budget["delta"]
@@ -69,6 +71,7 @@ def ledger(
         "searches": [_search(mechanism, delta, search) for search in searches],
         "not_accounted": [
             CHOOSES[chooser],
+            *[STOPS] * stops,
             *NOT_ACCOUNTED,
             *["the choice made by the search: see searches"] * bool(searches),
         ],

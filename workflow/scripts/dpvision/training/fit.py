@@ -129,11 +129,17 @@ class Training:
         """How gradients are clipped, once it is decided: to the last bit, sums depend on it."""
         return self.step.gradients.choices if isinstance(self.step.gradients, Fast) else {}
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the recipe ends it before its planned steps; asked between epochs, of the history alone."""
+        over = bool(self.history) and self.made == self.history[-1]["step"]
+        return over and specs.is_stopped(self.spec, [row["validation_loss"] for row in self.history])
+
     def run(self, after_step: Tick = lambda _: None, after_epoch: Tick = lambda _: None) -> None:
         """On from wherever it is to the last step, and to the end of its epoch."""
         if self.devices.count > 1:
             self.step.decide()
-        while len(self.history) < len(self.ends):
+        while len(self.history) < len(self.ends) and not self.is_stopped:
             begun = time.perf_counter()
             if self.made < self.ends[len(self.history)]:  # else it was left in an evaluation
                 self._make_step()

@@ -107,6 +107,8 @@ def take_part(
             with closing(Progress(record.name, training.planned)) as progress:
                 report()
                 training.run(after_step, after_epoch)
+            if training.made < training.planned:
+                log.info("ended after step %d of %d, as the recipe's `stop` says", training.made, training.planned)
             devices.compare(training.network)
             if not devices.first:
                 metrics(training)  # with the first, for the record

@@ -77,7 +77,9 @@ def _findings(spec: specs.Spec, found: dict[str, dict], where: str) -> Iterator[
 
 
 def _history(spec: specs.Spec, history: list[dict[str, str]], where: str) -> Iterator[Finding]:
-    yield from equal(where, "steps at the ends of epochs", specs.epoch_ends(spec), [int(row["step"]) for row in history])
+    ends, losses = specs.epoch_ends(spec), [_number(row["validation_loss"]) for row in history]
+    made = next((epoch for epoch in range(1, len(ends)) if specs.is_stopped(spec, losses[:epoch])), len(ends))  # type: ignore[arg-type]
+    yield from equal(where, "steps at the ends of epochs", ends[:made], [int(row["step"]) for row in history])
     if specs.chooser(spec) is None:
         said = [f"{key} at epoch {row['epoch']}" for row in history for key in row if "validation_" in key and row[key]]
         yield from equal(where, "numbers of validation examples, none being held out", [], said)
@@ -114,7 +116,7 @@ def _ledger(
     says = Mechanism(numbers["sampling_rate"], numbers["noise_multiplier"], numbers["steps"]["made"])
     yield from _compared(where, spent(spec, says, found), ledger)
     yield from equal(where, "sampling_rate by the spec", planned.q, says.q)
-    yield from equal(where, "steps made by the spec", planned.steps, says.steps)
+    yield from equal(where, "steps made by history.csv", int(history[-1]["step"]), says.steps)
     yield from close(where, "noise_multiplier by the spec", planned.sigma, says.sigma, TOLERANCE / says.sigma)
     column = "simulated_epsilon" if divisor > 1 else "epsilon"
     for row in history:

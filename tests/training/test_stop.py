@@ -1,0 +1,86 @@
+"""A run may end before its planned steps, and its record says how many were planned and how many made."""
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from dpvision.files import read_json, write_csv
+from dpvision.plan import Plan, specs
+from dpvision.training import run
+from dpvision.training.fit import Training
+from dpvision.verify.place import Place
+from dpvision.verify.runs import record
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("stop", "losses", "over"),
+    [
+        (None, [1.0, 2.0, 3.0], False),
+        ({"patience": 2, "above": None}, [], False),
+        ({"patience": 2, "above": None}, [1.0, 1.5], False),
+        ({"patience": 2, "above": None}, [1.0, 1.5, 1.0], True),  # as good is not better
+        ({"patience": 2, "above": None}, [1.0, 1.5, 0.9], False),
+        ({"patience": 2, "above": None}, [NAN, 1.5, 1.4, 1.6], False),
+        ({"patience": None, "above": 1000.0}, [1.0, 1000.0], False),
+        ({"patience": None, "above": 1000.0}, [1.0, 1000.5], True),
+        ({"patience": None, "above": 1000.0}, [1.0, NAN], True),
+    ],
+)
+def test_when_it_ends(stop, losses, over):
+    assert specs.is_stopped({"recipe": {"stop": stop} if stop else {}}, losses) is over
+
+
+@pytest.fixture(scope="module")
+def stopped(digits, run_spec, tmp_path_factory) -> tuple[Path, specs.Spec]:
+    """A run of four planned epochs whose loss is too high after the first."""
+    spec = run_spec({"recipe.stop": {"patience": None, "above": 0.0}})
+    root = tmp_path_factory.mktemp("stopped")
+    folder = root / "results/runs" / specs.run_name(spec)
+    run.train(spec, digits, [], folder, root / "checkpoint", digits.parent / "choices", 64, 4000, 0.0)
+    return root, spec
+
+
+def problems(root: Path, spec: specs.Spec) -> list[str]:
+    name = specs.run_name(spec)
+    plan = Plan("paper", str(root / "results"), work={("train", name): spec})
+    return [str(found) for found in record(Place(root, root / "results", plan), ("train", name))]
+
+
+def test_the_ledger_says_what_was_planned_and_what_was_made(stopped):
+    root, spec = stopped
+    folder = root / "results/runs" / specs.run_name(spec)
+    ledger, metrics = read_json(folder / "ledger.json"), read_json(folder / "metrics.json")
+    assert ledger["steps"] == {"planned": 40, "made": 10}
+    assert ledger["epsilon"]["rdp"] < ledger["epsilon"]["target"]
+    assert any("after which epoch the training ends" in text for text in ledger["not_accounted"])
+    assert metrics["last_step"]["step"] == 10
+    with open(folder / "history.csv", encoding="utf-8") as file:
+        assert [row["step"] for row in csv.DictReader(file)] == ["10"]
+
+
+def test_its_record_holds_and_one_that_ends_elsewhere_does_not(stopped):
+    root, spec = stopped
+    assert problems(root, spec) == []
+    file = root / "results/runs" / specs.run_name(spec) / "history.csv"
+    text = file.read_text(encoding="utf-8")
+    (row,) = csv.DictReader(text.splitlines())
+    write_csv(file, [row, row | {"epoch": 2, "step": 20}])
+    assert any("steps at the ends of epochs: expected [10], found [10, 20]" in problem for problem in problems(root, spec))
+    file.write_text(text, encoding="utf-8")
+
+
+def test_going_on_where_it_was_left_it_ends_where_it_would_have(digits, run_spec, stopped):
+    from dpvision.data.prepared import data_part, load
+
+    _, spec = stopped
+    training = Training(spec, load(digits, data_part(spec)), 64, torch.device("cpu"))
+    training.run()
+    again = Training(spec, load(digits, data_part(spec)), 64, torch.device("cpu"))
+    again.restore(training.state())
+    again.run()
+    assert (again.made, len(again.history)) == (10, 1)
