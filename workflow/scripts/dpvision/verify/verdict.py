@@ -41,7 +41,9 @@ class Verdict:
         return {"holds": self.holds, **asdict(self)}
 
     def __str__(self) -> str:
-        lines = [f"{self.of}: looked at {', '.join(f'{count} {what}' for what, count in self.checked.items())}"]
+        one = {many: one for one, many in (stage.words for stage in STAGES.values())}
+        looked_at = [f"{count} {one.get(what, what) if count == 1 else what}" for what, count in self.checked.items()]
+        lines = [f"{self.of}: looked at {', '.join(looked_at)}"]
         lines += [f"  note: {remark}" for remark in self.remarks]
         lines += [f"  not checked: {text}" for text in self.not_checked]
         lines += [f"  DOES NOT HOLD  {Finding(**problem)}" for problem in self.problems]
