@@ -123,10 +123,26 @@ def _train(seconds: float, *arguments: Any, looks: int = 10**9, threads: int = 1
 
 
 def work(*arguments: Any) -> None:
-    """search.study.work, looking at the others' trials more often."""
+    """search.study.work with a checkpoint after every step, looking at the others' trials more often."""
     from dpvision.search import study
+    from dpvision.training import checkpoint
     from dpvision.training.machine import settle
 
-    study.PAUSE = 0.05
+    study.PAUSE, checkpoint.LEAST_SECONDS, checkpoint.SHARE = 0.05, 0.0, 1e9
     settle(1)
     study.work(*arguments)
+
+
+def work_until(within: str, made: int, *arguments: Any) -> None:
+    """As work, and killed when it begins `within`, a method of `Training`, with so many steps of a trial made."""
+    from dpvision.training.fit import Training
+
+    method = getattr(Training, within)
+
+    def killed(self: Training, *arguments: Any) -> Any:
+        if self.made == made:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(self, *arguments)
+
+    setattr(Training, within, killed)
+    work(*arguments)

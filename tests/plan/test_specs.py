@@ -11,8 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpvision import plan
+from dpvision.errors import UserError
 from dpvision.plan import specs
 from dpvision.plan.stages import STAGES
+from dpvision.training.run import with_findings
 
 PAPER = "papers/scalenorm/paper.yaml"
 DATA = "datasets.yaml"
@@ -306,6 +308,40 @@ def test_a_trial_is_the_study_s_run_with_values_put_in(configuration):
     assert (trial["model"]["groups"], trial["recipe"]["clip"]) == (16, 2.0)
     assert study["run"]["model"]["groups"] is None
     assert specs.with_values(trial, {"model.groups": None, "recipe.clip": 1.5}) == study["run"]
+
+
+def test_a_value_is_set_at_its_key_however_deep_and_never_beside_it(run_spec):
+    run = run_spec()
+    other = specs.with_values(run, {"recipe.optimizer.learning_rate": 0.5, "recipe.batch": 100})
+    assert other["recipe"].keys() == run["recipe"].keys()
+    assert other["recipe"]["optimizer"] == {**run["recipe"]["optimizer"], "learning_rate": 0.5}
+    assert specs.value_at(other, "recipe.optimizer.learning_rate") == 0.5
+    back = {key: specs.value_at(run, key) for key in ("recipe.optimizer.learning_rate", "recipe.batch")}
+    assert specs.with_values(other, back) == run
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("recipe.optimiser.learning_rate", "recipe has no optimiser"),
+        ("recipe.batch.size", "recipe.batch is no mapping"),
+        ("recipes.batch", "the run has no recipes"),
+    ],
+)
+def test_a_value_below_what_a_run_has_not_is_refused(key, why, run_spec):
+    with pytest.raises(UserError, match=f"{re.escape(key)}: this key cannot be set: in this run {re.escape(why)}"):
+        specs.with_values(run_spec(), {key: 1})
+
+
+def test_what_is_found_deep_down_is_filled_in_there_and_taken_out_again(run_spec):
+    keys = {"model.groups": "s", "recipe.optimizer.learning_rate": "s"}
+    planned = specs.with_values(run_spec(), {key: {"study": "s"} for key in keys})
+    assert specs.searched_keys(planned) == keys
+    values = {"model.groups": 4, "recipe.optimizer.learning_rate": 0.5}
+    found = with_findings(planned, {"s": {"values": values}})
+    assert {key: specs.value_at(found, key) for key in keys} == values
+    assert not specs.searched_keys(found)
+    assert specs.as_planned(found) == planned
 
 
 def test_a_search_takes_the_place_of_another_where_cells_say_so(configuration):

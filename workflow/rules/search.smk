@@ -1,7 +1,7 @@
 """Search: the values that the configuration leaves to a search.
 
 in   prepared arrays
-out  {results}/studies/STUDY/best.json, trials.csv, provenance.json; journal.log holds the state between kills
+out  {results}/studies/STUDY/best.json, trials.csv, provenance.json; journal.log and trials/NUMBER/checkpoint hold the state between kills
 """
 
 

@@ -39,8 +39,8 @@ def counts_of(run: Spec) -> Counts:
 def counts_key(run: Spec) -> str:
     """Return what a run's network is called in its family's table; what a search finds is left out of it."""
     planned = specs.as_planned(run)
-    searched = specs.searched_keys(planned)
-    model = {key: value for key, value in planned["model"].items() if value is not None and f"model.{key}" not in searched}
+    open_to_all = specs.with_values(planned, dict.fromkeys(specs.searched_keys(planned)))
+    model = {key: value for key, value in open_to_all["model"].items() if value is not None}
     return digest({"model": model, "shape": run["data"]["shape"], "classes": run["data"]["classes"]})
 
 

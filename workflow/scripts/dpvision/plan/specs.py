@@ -6,11 +6,14 @@ paths. The digest in its name makes the name change with it, so nothing stale ca
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dpvision.errors import UserError
 from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
@@ -140,21 +143,39 @@ def _slug(run: Spec) -> str:
 
 
 def with_values(run: Spec, values: dict[str, Any]) -> Spec:
-    """A run with other values at dotted keys: a search's trial."""
+    """Return a run with other values at dotted keys of any depth: a search's trial."""
     for key, value in values.items():
-        part, name = key.split(".", 1)
-        run = {**run, part: {**run[part], name: value}}
+        run = _with_value(run, key, key.split("."), value)
     return run
 
 
+def _with_value(here: Any, key: str, path: list[str], value: Any) -> Any:
+    """Return a mapping with another value at a path below it; `key` is the whole dotted key, for what is wrong with it."""
+    if not path:
+        return value
+    if not isinstance(here, dict) or (path[1:] and path[0] not in here):
+        holder = ".".join(key.split(".")[: -len(path)]) or "the run"
+        missing = "is no mapping" if not isinstance(here, dict) else f"has no {path[0]}"
+        raise UserError(f"{key}: this key cannot be set: in this run {holder} {missing}; expected is a key of model or recipe")
+    return {**here, path[0]: _with_value(here.get(path[0]), key, path[1:], value)}
+
+
+def value_at(run: Spec, key: str) -> Any:
+    """Return the value at a dotted key."""
+    return functools.reduce(operator.getitem, key.split("."), run)
+
+
 def searched_keys(run: Spec) -> dict[str, str]:
-    """The dotted keys whose value a study finds, and the study's name."""
-    return {
-        f"{part}.{name}": value["study"]
-        for part in ("model", "recipe")
-        for name, value in run[part].items()
-        if isinstance(value, dict) and "study" in value
-    }
+    """Return the dotted keys whose value a study finds, at any depth, each with the study's name."""
+    return {key: study for part in ("model", "recipe") for key, study in _searched_below(part, run[part])}
+
+
+def _searched_below(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and "study" in value:
+        yield key, value["study"]
+    elif isinstance(value, dict):
+        for name, below in value.items():
+            yield from _searched_below(f"{key}.{name}", below)
 
 
 def as_planned(run: Spec) -> Spec:

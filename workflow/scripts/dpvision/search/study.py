@@ -1,8 +1,8 @@
 """One study, worked on by any number of processes, and what comes out of it.
 
 The journal is an append-only file that all workers read and write. A trial belongs to the process that asked
-for it and that holds the trial's lock file; when that process dies, whoever asks next marks the trial as
-failed, which frees its values. Failed trials do not count.
+for it and that holds the trial's lock file; when that process dies, whoever asks next takes the trial over, with
+its number and its values, and goes on from its checkpoint. Failed trials, which older code left, do not count.
 """
 
 import logging
@@ -16,19 +16,20 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.distributions import CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
 from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
-from dpvision.files import canonical_json, write_csv, write_json
+from dpvision.files import canonical_json, digest, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
 from dpvision.plan import specs
 from dpvision.privacy.mechanism import mechanism_of, solved
 from dpvision.provenance import Origin
+from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
 from dpvision.training.machine import device
 from dpvision.training.randomness import stream_seed
@@ -113,24 +114,53 @@ class Study:
         """A trial of our own while inside; none while those that are missing are all with living workers."""
         with ExitStack() as mine:
             with self._alone():
-                for trial in self.trials(TrialState.RUNNING):
-                    if not is_held(self._lock(trial.number)):
-                        log.info("trial %d was left behind by its worker: not counted", trial.number)
-                        self.optuna.tell(trial.number, state=TrialState.FAIL)
-                asked = None
-                if len(self.trials(*TAKEN)) < self.spec["trials"]:
-                    asked = self._ask()
-                    mine.enter_context(held(self._lock(asked.number)))
-            yield asked
+                trial = self._left_behind()
+                if trial is None and len(self.trials(*TAKEN)) < self.spec["trials"]:
+                    trial = self._ask()
+                if trial is not None:
+                    mine.enter_context(held(self._lock(trial.number)))
+            yield trial
+
+    def _left_behind(self) -> optuna.Trial | None:
+        """Return the first trial whose worker died before it had ended."""
+        for number in [trial.number for trial in self.trials(TrialState.RUNNING)]:
+            if is_held(self._lock(number)):
+                continue
+            there = self.optuna.get_trials(deepcopy=False)[number]
+            if there.state == TrialState.RUNNING:  # else its worker ended it since, and then let go of it
+                log.info("trial %d was left behind by its worker: it goes on here", number)
+                return self._again(there)
+        return None
 
     def _ask(self) -> optuna.Trial:
-        number = len(self.optuna.get_trials(deepcopy=False))
-        seed = stream_seed(self.spec["seed"], f"trial {number}") % 2**32
-        self.optuna.sampler = Sampler(self.spec["space"], seed)
-        return self.optuna.ask({key: CategoricalDistribution(choices) for key, choices in self.spec["space"].items()})
+        self._draw_for(len(self.optuna.get_trials(deepcopy=False)))
+        return self.optuna.ask(self._distributions())
+
+    def _again(self, there: FrozenTrial) -> optuna.Trial:
+        """Return a trial that was begun; values that its worker had not come to draw are drawn now."""
+        self._draw_for(there.number)
+        trial = optuna.Trial(self.optuna, there._trial_id)
+        for key, distribution in self._distributions().items():
+            trial._suggest(key, distribution)  # as Optuna's own `ask`
+        return trial
+
+    def _draw_for(self, number: int) -> None:
+        """Let each trial draw by a seed of its own, whoever draws."""
+        self.optuna.sampler = Sampler(self.spec["space"], stream_seed(self.spec["seed"], f"trial {number}") % 2**32)
+
+    def _distributions(self) -> dict[str, BaseDistribution]:
+        return {key: CategoricalDistribution(choices) for key, choices in self.spec["space"].items()}
 
     def _lock(self, number: int) -> Path:
         return self.folder / "trials" / f"{number}.lock"
+
+    def trial_folder(self, number: int) -> Path:
+        """Return where a trial leaves its history.csv."""
+        return self.folder / "trials" / str(number)
+
+    def checkpoint(self, number: int) -> Checkpoint:
+        """Return the state of a trial that has not ended."""
+        return Checkpoint(self.trial_folder(number) / "checkpoint")
 
 
 def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, physical_batch: int, memory_mb: float) -> None:
@@ -151,27 +181,44 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
             run = solved(specs.with_values(spec["run"], trial.params))
             log.info("trial %d: %s", trial.number, canonical_json(trial.params))
             try:
-                value = _train(trial, Training(run, prepared, physical_batch, device(), decided, memory_mb))
+                value = _train(study, trial, run, Training(run, prepared, physical_batch, device(), decided, memory_mb))
             except optuna.TrialPruned:
                 study.optuna.tell(trial, state=TrialState.PRUNED)
             else:
                 study.optuna.tell(trial, value)
+            study.checkpoint(trial.number).remove()
             ours.append(trial.number)
     write_json(done, {"trials": ours})
 
 
-def _train(trial: optuna.Trial, training: Training) -> float:
-    """Validation accuracy after the last step; given up where the pruner says so."""
+def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Training) -> float:
+    """Return the validation accuracy after the last step; given up where the pruner says so.
+
+    An epoch is reported before a checkpoint has it, so that what a resumed trial repeats was reported already.
+    """
+    place, spec_digest = study.checkpoint(trial.number), digest(run)
+    reported = study.optuna.get_trials(deepcopy=False)[trial.number].intermediate_values
+    last = max(reported, default=0)
+    if state := place.load(spec_digest):
+        training.restore(state)
+        log.info("trial %d goes on from step %d of %d", trial.number, training.made, training.planned)
+
+    def after_step(training: Training) -> None:
+        progress.step(training.made, str)
+        if place.due():
+            place.save({**training.state(), "spec_digest": spec_digest})
 
     def after_epoch(training: Training) -> None:
         row = training.history[-1]
-        trial.report(row["validation_top1"], row["epoch"])
+        write_csv(study.trial_folder(trial.number) / "history.csv", training.history)
+        if row["epoch"] not in reported:
+            trial.report(row["validation_top1"], row["epoch"])
         progress.line(f"trial {trial.number}  epoch {row['epoch']}  validation top-1 {row['validation_top1']:.2%}")
-        if trial.should_prune():
+        if row["epoch"] >= last and trial.should_prune():
             raise optuna.TrialPruned
 
     with closing(Progress(f"trial {trial.number} {canonical_json(trial.params)}", training.planned)) as progress:
-        training.run(lambda training: progress.step(training.made, str), after_epoch)
+        training.run(after_step, after_epoch)
     return training.history[-1]["validation_top1"]
 
 
@@ -185,6 +232,8 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
             f"{folder} has {len(finished)} of {spec['trials']} trials: its journal was removed after its workers "
             f"were done; delete {folder / 'workers'} and let them work again"
         )
+    for trial in finished:  # of one whose worker was killed right behind its end
+        study.checkpoint(trial.number).remove()
     complete = [trial for trial in finished if trial.state == TrialState.COMPLETE]
     if not complete:
         raise UserError(

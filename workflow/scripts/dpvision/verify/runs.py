@@ -70,10 +70,9 @@ def data_of(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: s
 
 
 def _findings(spec: specs.Spec, found: dict[str, dict], where: str) -> Iterator[Finding]:
-    """What searches decided for it."""
+    """Compare what searches decided for it with what it was trained with."""
     for key, study in spec.get("found_by", {}).items():
-        part, name = key.split(".", 1)
-        yield from equal(where, f"{key}, as {study} found it", found[study]["values"][key], spec[part][name])
+        yield from equal(where, f"{key}, as {study} found it", found[study]["values"][key], specs.value_at(spec, key))
 
 
 def _history(spec: specs.Spec, history: list[dict[str, str]], where: str) -> Iterator[Finding]:
