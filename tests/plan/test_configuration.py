@@ -384,6 +384,14 @@ SPOILT = [
         "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum, claims",
     ),
     Spoilt(
+        "a spread that does not exist",
+        PAPER,
+        "statistic: best",
+        "statistic: mean\n    spread: standard_eror",
+        'artifacts.table4.spread = "standard_eror": must be "standard_deviation" or "standard_error" or null. '
+        'Did you mean "standard_error"?',
+    ),
+    Spoilt(
         "a schedule that does not exist",
         PAPER,
         "name: plateau",
@@ -429,8 +437,8 @@ SPOILT = [
         "a statistic that does not exist",
         PAPER,
         "statistic: median",
-        "statistic: mean",
-        'artifacts.table1.statistic = "mean": must be "median" or "best". Did you mean "median"?',
+        "statistic: mena",
+        'artifacts.table1.statistic = "mena": must be "median" or "mean" or "best". Did you mean "mean"?',
     ),
     Spoilt(
         "a key that cannot be searched over",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,38 @@ def test_gives_the_median_of_the_seeds_at_the_last_step_in_per_cent_beside_the_p
 
 def test_gives_the_best_of_the_seeds_where_the_artifact_asks_for_it(table):
     assert table(statistic="best")[0][0]["ours"] == "75.0"
+
+
+def test_gives_the_mean_of_the_seeds_where_the_artifact_asks_for_it(table):
+    assert table(statistic="mean")[0][0]["ours"] == "72.0"
+
+
+SPREADS = [("standard_deviation", math.sqrt(7), "2.65"), ("standard_error", math.sqrt(7 / 3), "1.53")]
+
+
+@pytest.mark.parametrize(("spread", "of_three", "text"), SPREADS)
+def test_the_spread_of_the_seeds_stands_behind_ours_where_the_artifact_asks_for_it(table, spread, of_three, text):
+    (cifar10, digits, printed), markdown, latex = table(statistic="mean", spread=spread)
+    assert float(cifar10["spread"]) == pytest.approx(of_three)
+    assert [row["spread_is"] for row in (cifar10, digits, printed)] == [spread, spread, ""]
+    assert (digits["n"], digits["spread"], printed["spread"]) == ("1", "", "")  # one value has none
+    assert f"| 72.00 ± {text} |" in markdown and "| 95.00 |" in markdown
+    assert f"Ours: mean ± {spread.replace('_', ' ')} (" in markdown and ", over 3 seeds." in markdown
+    assert rf"72.00 $\pm$ {text}" in latex and "±" not in latex
+
+
+def test_a_coordinate_that_is_laid_out_has_the_spread_of_each_of_its_values(table):
+    markdown = table(**BOTH, spread="standard_deviation")[1]
+    assert "| 71.4 | 71.00 ± 2.65 |" in markdown and "| 74.00 ± 4.36 |" in markdown
+
+
+def test_a_spread_that_no_cell_has_is_told(table):
+    assert "none: no cell has two seeds." in table(cells=CELLS[1:], spread="standard_error")[1]
+
+
+def test_nothing_is_said_of_a_spread_that_nobody_asked_for(table):
+    rows, markdown, _ = table()
+    assert not {"spread", "spread_is"} & {*rows[0]} and "±" not in markdown
 
 
 def test_gives_the_privacy_that_was_spent_by_both_accountants(table):

@@ -4,7 +4,6 @@ A row is a cell and a metric, every coordinate a column. `ours` is the artifact'
 value stands beside it. A row that only the paper has says that it was not run. A coordinate may be laid out as columns.
 """
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import HEADINGS, row_coordinates
 from dpvision.reporting.kinds import KINDS
+from dpvision.reporting.summary import Summary, said, summarise
 from dpvision.reporting.words import made_by, simulation
 
-STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": statistics.median, "best": max}
 NUMBERS = ("published", "ours", "difference", "averaged", "last_step", "selection", "seeds", "n", "epsilon_rdp", "epsilon_prv")
 LAID_OUT = [name for name in NUMBERS if name not in ("published", "seeds", "epsilon_prv")]  # for each value of a coordinate
 NAMES = {"last_step": "last step", "epsilon_rdp": "ε (RDP)", "epsilon_prv": "ε (PRV)"} | HEADINGS
@@ -33,10 +32,10 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
-    said = kind.notes(spec, inputs, frame)
+    notes = kind.notes(spec, inputs, frame) + spread_note(spec, frame)
     if elsewhere.any():
-        said.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
-    note = " ".join([*said, *made_by(read_json(file) for file in inputs["provenance"])])
+        notes.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
+    note = " ".join([*notes, *made_by(read_json(file) for file in inputs["provenance"])])
     write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
     write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
 
@@ -55,15 +54,14 @@ def metrics_of(spec: Spec, cell: dict) -> list[str]:
     return list(dict.fromkeys(printed or ["top1"]))
 
 
-def summary(spec: Spec, values: Iterable[float]) -> float:
-    """Return the artifact's statistic over the seeds."""
-    return STATISTICS[spec["statistic"]](list(values))
+def summary(spec: Spec, values: Iterable[float | None]) -> Summary:
+    """Return the artifact's statistic over the seeds, and its spread."""
+    return summarise(values, spec["statistic"], spec.get("spread"))
 
 
 def row(spec: Spec, cell: dict, metric: str, values: Mapping[str, float | None], printed: str | None) -> dict[str, Any]:
     """Make the row of a cell and metric; `printed` is what the paper calls the metric, none where it does not print it."""
-    there = [value for value in values.values() if value is not None]
-    ours = summary(spec, there) if there else None
+    ours = summary(spec, values.values())
     rows = [row for row in spec["published"] if of_cell(row, cell["at"]) and row["metric"] == printed]
     theirs = rows[0]["value"] if rows else None
     return {
@@ -71,12 +69,13 @@ def row(spec: Spec, cell: dict, metric: str, values: Mapping[str, float | None],
         **({"simulated": cell["simulated"]} if "simulated" in cell else {}),
         "metric": metric,
         "statistic": spec["statistic"],
-        "n": len(there),
-        "ours": ours,
+        "n": ours.n,
+        "ours": ours.value,
+        **({"spread": ours.spread, "spread_is": spec["spread"]} if "spread" in spec else {}),
         **{f"seed_{seed}": value for seed, value in values.items()},
         "published": theirs,
-        "difference": None if ours is None or theirs is None else ours - theirs,
-        "state": "run" if there else "no finite value",
+        "difference": None if ours.value is None or theirs is None else ours.value - theirs,
+        "state": "run" if ours.n else "no finite value",
         "_printed": [spec["published"].index(row) for row in rows],
     }
 
@@ -97,6 +96,15 @@ def frame_of(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 # --- as people read it ---
+
+
+def spread_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
+    """Say what stands behind ±, and over how many seeds; nothing where no spread is asked for."""
+    if "spread" not in spec:
+        return []
+    counts = sorted({int(n) for n in frame.loc[frame["spread"].notna(), "n"]})
+    over = f"over {' to '.join(map(str, counts[:1] + counts[1:][-1:]))} seeds" if counts else "none: no cell has two seeds"
+    return [f"Ours: {said(spec['statistic'], spec['spread'])}, {over}."]
 
 
 def shown_frame(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimals: int | None) -> pd.DataFrame:
@@ -156,6 +164,8 @@ def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict
         texts["epsilon"] += ", simulated"
     if row["state"] != "run":
         texts["ours"] = row["state"]
+    elif _there(row, "spread"):
+        texts["ours"] += f" ± {number(row['spread'], decimals)}"
     return texts
 
 
@@ -189,6 +199,14 @@ def latex(shown: pd.DataFrame, caption: str, note: str, name: str) -> str:
 
 
 def _tex(text: str) -> str:
-    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("ε", r"$\varepsilon$"), ("δ", r"$\delta$"), ("–", "--")):
+    for plain, escaped in (
+        ("_", r"\_"),
+        ("%", r"\%"),
+        ("&", r"\&"),
+        ("ε", r"$\varepsilon$"),
+        ("δ", r"$\delta$"),
+        ("–", "--"),
+        ("±", r"$\pm$"),
+    ):
         text = text.replace(plain, escaped)
     return text

@@ -56,10 +56,10 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
             values = _of_seeds(cell, records, metric, "best_epoch" if chosen else "last_step")
             found = row(spec, cell, metric, values, metric) | _spent(cell, records["ledgers"])
             if metric != "minutes" and all("averaged" in records["metrics"][run] for run in _runs(cell)):
-                found["averaged"] = summary(spec, _of_seeds(cell, records, metric, "averaged").values())
+                found["averaged"] = summary(spec, _of_seeds(cell, records, metric, "averaged").values()).value
             if metric != "minutes" and chosen:
                 last = _of_seeds(cell, records, metric, "last_step")
-                found["last_step"] = summary(spec, last.values())
+                found["last_step"] = summary(spec, last.values()).value
                 found["selection"] = statistics.mean(values[seed] - last[seed] for seed in values)
             rows.append(found)
     return frame_of(spec, rows)
