@@ -384,6 +384,14 @@ SPOILT = [
         "Allowed: table1, table4, hessian, groups, figure2, figure3, spectrum, claims",
     ),
     Spoilt(
+        "a spread that does not exist",
+        PAPER,
+        "statistic: best",
+        "statistic: mean\n    spread: standard_eror",
+        'artifacts.table4.spread = "standard_eror": must be "standard_deviation" or "standard_error" or null. '
+        'Did you mean "standard_error"?',
+    ),
+    Spoilt(
         "a schedule that does not exist",
         PAPER,
         "name: plateau",
@@ -426,11 +434,49 @@ SPOILT = [
         'models.wrn16.family = "wrm": must be "resnet50" or "resnet9" or "wrn". Did you mean "wrn"?',
     ),
     Spoilt(
+        "a mistyped key of a metric",
+        PAPER,
+        "    statistic: best\n",
+        "    statistic: best\n    metrics: [{name: top1, weight: averaged}]\n",
+        'artifacts.table4.metrics[0].weight = "averaged": unknown key. Did you mean "weights"? '
+        "Allowed here: weights, split, name",
+    ),
+    Spoilt(
+        "weights that a training has not",
+        PAPER,
+        "    statistic: best\n",
+        "    statistic: best\n    metrics: [{name: top1, weights: average}]\n",
+        'artifacts.table4.metrics[0].weights = "average": must be "last_step" or "averaged" or "best_epoch". '
+        'Did you mean "averaged"?',
+    ),
+    Spoilt(
+        "minutes of some of the weights",
+        PAPER,
+        "    statistic: best\n",
+        "    statistic: best\n    metrics: [{name: minutes, weights: averaged}]\n",
+        "artifacts.table4.metrics[0]: minutes are of the whole training; leave out weights and split",
+    ),
+    Spoilt(
+        "a metric twice",
+        PAPER,
+        "    statistic: best\n",
+        "    statistic: best\n    metrics: [{name: top1}, {name: top1, split: test}]\n",
+        'artifacts.table4.metrics = [{"name": "top1"}, {"name": "top1", "split": "test"}]: '
+        '{"weights": "last_step", "split": "test", "name": "top1"} stands there more than once',
+    ),
+    Spoilt(
+        "a printed number on examples that there are not",
+        PUBLISHED,
+        "metric: top1, statistic: median, value: 65.6",
+        "metric: top1, split: valid, statistic: median, value: 65.6",
+        'entry 1: split = "valid": must be "train" or "validation" or "test" or null. Did you mean "validation"?',
+    ),
+    Spoilt(
         "a statistic that does not exist",
         PAPER,
         "statistic: median",
-        "statistic: mean",
-        'artifacts.table1.statistic = "mean": must be "median" or "best". Did you mean "median"?',
+        "statistic: mena",
+        'artifacts.table1.statistic = "mena": must be "median" or "mean" or "best". Did you mean "mean"?',
     ),
     Spoilt(
         "a key that cannot be searched over",
@@ -784,6 +830,13 @@ SPOILT = [
         "epsilon: 7.42, metric: top1, statistic: median, value: 71.8",
         "epsilon: 2.89, metric: top1, statistic: median, value: 71.8",
         "entry 2: the same as entry 1: table1, cifar10, scaleresnet9, 2.89, top1; keep one",
+    ),
+    Spoilt(
+        "a published number twice, once of the weights that are meant where none are said",
+        PUBLISHED,
+        "epsilon: 7.42, metric: top1, statistic: median, value: 71.8",
+        "epsilon: 2.89, metric: top1, weights: last_step, statistic: median, value: 71.8",
+        "entry 2: entry 1 is of the same cell of table1: model: scaleresnet9, epsilon: 2.89; keep one",
     ),
     # --- YAML ---
     Spoilt(

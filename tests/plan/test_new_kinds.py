@@ -138,10 +138,10 @@ def test_a_kind_s_file_is_all_that_it_needs_and_no_other_kind_looks_made_by_othe
 
 def test_a_kind_s_options_are_strict(project):
     with_kind(project, "other", {"metrics": ("train/metrics.json",)})
-    project.change(PAPER, "kind: other,", "kind: other, shade: 3,")
+    project.change(PAPER, "kind: other,", "kind: other, hue: 3,")
     done = project.run("dpvision", "plan")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"config/{PAPER}: artifacts.new.shade = 3: unknown key. Allowed here: kind, title, cells, ")
+    assert done.stderr.startswith(f"config/{PAPER}: artifacts.new.hue = 3: unknown key. Allowed here: kind, title, cells, ")
 
 
 def test_an_analysis_is_planned_costed_looked_for_kept_and_run_by_its_entry_options_and_job_alone(project, said):

@@ -83,6 +83,7 @@ def overlay(part: dict[str, Any]) -> list[str]:
         {"searches": {"groups": {"trials": 2}}},
         {"cells": {"cifar10": {"dataset": "digits"}}},
         {"artifacts": {"table1": {"statistic": "best"}}},
+        {"artifacts": {"table1": {"statistic": "mean", "spread": "standard_error"}}},
         {"hessian": {"examples": 10}, "activations": {"bins": 10}},
     ],
     ids=str,
@@ -103,7 +104,8 @@ def test_what_a_scale_lays_over_a_paper_needs_no_other_key(part):
         {"recipes": {"resnet9": {"schedule": {"patiense": 5}}}},
         {"cells": {"cifar10": {"epsilons": [0]}}},
         {"cells": {"cifar10": {"epsilons": [1, 1]}}},
-        {"artifacts": {"table1": {"statistic": "mean"}}},
+        {"artifacts": {"table1": {"statistic": "middle"}}},
+        {"artifacts": {"table1": {"spread": "variance"}}},
     ],
     ids=str,
 )

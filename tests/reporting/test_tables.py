@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,8 @@ RUN = {
 }
 
 
-def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict) -> dict[str, str]:
-    """Its best epoch is a point better than its last step."""
+def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict, said: dict) -> dict[str, str]:
+    """Its best epoch is a point better than its last step; `said`: metrics instead."""
     (folder / run).mkdir(parents=True)
     metrics = {
         name: {"test": {"top1": value, "top5": 1.0}} for name, value in (("last_step", top1), ("best_epoch", top1 + 0.01))
@@ -44,7 +45,7 @@ def record(folder: Path, run: str, top1: float, averaged: float | None, made_by:
     if averaged is not None:
         metrics["averaged"] = {"test": {"top1": averaged, "top5": 1.0}}
     ledger = {"epsilon": {"target": 7.42, "rdp": 7.4, "prv": 6.4}}
-    contents = {"metrics": metrics, "ledger": ledger, "provenance": made_by}
+    contents = {"metrics": said or metrics, "ledger": ledger, "provenance": made_by}
     for name, content in contents.items():
         (folder / run / f"{name}.json").write_text(json.dumps(content))
     return {key: str(folder / run / f"{key.removesuffix('s') if key == 'ledgers' else key}.json") for key in INPUTS}
@@ -54,10 +55,17 @@ def record(folder: Path, run: str, top1: float, averaged: float | None, made_by:
 def table(tmp_path):
     """Writes the table and gives back its rows, its Markdown and its LaTeX."""
 
-    def write(accuracy=ACCURACY, averaged=None, made_by=None, **changes):
-        """`averaged` and `made_by` by run: the averaged weights' accuracy, and what its provenance says instead."""
+    def write(accuracy=ACCURACY, averaged=None, made_by=None, said=None, **changes):
+        """By run: the averaged weights' accuracy, what its provenance says instead, and what its metrics say instead."""
         files = [
-            record(tmp_path / "runs", run, top1, (averaged or {}).get(run), RUN | (made_by or {}).get(run, {}))
+            record(
+                tmp_path / "runs",
+                run,
+                top1,
+                (averaged or {}).get(run),
+                RUN | (made_by or {}).get(run, {}),
+                (said or {}).get(run, {}),
+            )
             for run, top1 in accuracy.items()
         ]
         inputs = {key: [file[key] for file in files] for key in INPUTS}
@@ -78,6 +86,38 @@ def test_gives_the_median_of_the_seeds_at_the_last_step_in_per_cent_beside_the_p
 
 def test_gives_the_best_of_the_seeds_where_the_artifact_asks_for_it(table):
     assert table(statistic="best")[0][0]["ours"] == "75.0"
+
+
+def test_gives_the_mean_of_the_seeds_where_the_artifact_asks_for_it(table):
+    assert table(statistic="mean")[0][0]["ours"] == "72.0"
+
+
+SPREADS = [("standard_deviation", math.sqrt(7), "2.65"), ("standard_error", math.sqrt(7 / 3), "1.53")]
+
+
+@pytest.mark.parametrize(("spread", "of_three", "text"), SPREADS)
+def test_the_spread_of_the_seeds_stands_behind_ours_where_the_artifact_asks_for_it(table, spread, of_three, text):
+    (cifar10, digits, printed), markdown, latex = table(statistic="mean", spread=spread)
+    assert float(cifar10["spread"]) == pytest.approx(of_three)
+    assert [row["spread_is"] for row in (cifar10, digits, printed)] == [spread, spread, ""]
+    assert (digits["n"], digits["spread"], printed["spread"]) == ("1", "", "")  # one value has none
+    assert f"| 72.00 ± {text} |" in markdown and "| 95.00 |" in markdown
+    assert f"Ours: mean ± {spread.replace('_', ' ')} (" in markdown and ", over 3 seeds." in markdown
+    assert rf"72.00 $\pm$ {text}" in latex and "±" not in latex
+
+
+def test_a_coordinate_that_is_laid_out_has_the_spread_of_each_of_its_values(table):
+    markdown = table(**BOTH, spread="standard_deviation")[1]
+    assert "| 71.4 | 71.00 ± 2.65 |" in markdown and "| 74.00 ± 4.36 |" in markdown
+
+
+def test_a_spread_that_no_cell_has_is_told(table):
+    assert "none: no cell has two seeds." in table(cells=CELLS[1:], spread="standard_error")[1]
+
+
+def test_nothing_is_said_of_a_spread_that_nobody_asked_for(table):
+    rows, markdown, _ = table()
+    assert not {"spread", "spread_is"} & {*rows[0]} and "±" not in markdown
 
 
 def test_gives_the_privacy_that_was_spent_by_both_accountants(table):
@@ -232,6 +272,95 @@ def test_a_printed_training_time_has_ours_beside_it_with_what_interrupted_sessio
     row = next(row for row in rows if row["metric"] == "minutes")
     assert (row["seed_1"], row["seed_2"], row["published"], row["averaged"]) == ("1.5", "3.0", "22.0", "")
     assert "Minutes: of one training" in markdown
+
+
+# --- the metrics that an artifact asks for ---
+
+
+def of(top1: float, *splits: str) -> dict[str, dict[str, float]]:
+    return {split: {"top1": top1, "top5": top1 + 0.2} for split in splits}
+
+
+ALL = ("train", "validation", "test")
+HELD_OUT = {"last_step": of(0.5, *ALL), "best_epoch": of(0.6, *ALL), "averaged": of(0.7, *ALL)}
+PLAIN = {"last_step": of(0.5, "train", "test")}  # nothing held out, no average
+LAST, AVERAGED = ({"weights": weights, "split": "test", "name": "top1"} for weights in ("last_step", "averaged"))
+TOP5 = {"weights": "best_epoch", "split": "validation", "name": "top5"}
+MINUTES = {"weights": "last_step", "split": "test", "name": "minutes"}
+ONE = {"cells": [CELLS[1]], "accuracy": {"b1": 0.5}, "published": []}
+
+
+def test_a_table_has_a_row_of_a_cell_for_each_metric_that_it_asks_for(table):
+    rows, markdown, _ = table(**ONE, said={"b1": HELD_OUT}, metrics=[LAST, AVERAGED, TOP5, MINUTES])
+    found = [tuple(row[name] for name in ("weights", "split", "metric", "ours")) for row in rows]
+    assert found == [
+        ("last_step", "test", "top1", "50.0"),
+        ("averaged", "test", "top1", "70.0"),
+        ("best_epoch", "validation", "top5", "80.0"),
+        ("", "", "minutes", "1.5"),
+    ]
+    assert "| metric | weights | split | statistic |" in markdown
+    assert "| top1 | averaged | test | median | – | 70.00 |" in markdown
+    assert "Accuracies in per cent of the test and validation examples." in markdown
+    assert not {"averaged", "last_step", "selection"} & {*rows[0]}  # they are rows
+
+
+def test_weights_and_split_are_shown_only_where_they_differ(table):
+    rows, markdown, _ = table(**ONE, said={"b1": HELD_OUT}, metrics=[AVERAGED, AVERAGED | {"name": "top5"}])
+    assert [(row["weights"], row["split"]) for row in rows] == [("averaged", "test")] * 2
+    assert "weights |" not in markdown and "split |" not in markdown
+    assert "of the moving average of the weights at the last step" in markdown
+
+
+@pytest.mark.parametrize(
+    ("metric", "state"),
+    [
+        (AVERAGED, "no averaged weights"),
+        (AVERAGED | {"split": "validation"}, "no averaged weights"),
+        (LAST | {"split": "validation"}, "nothing held out"),
+        (LAST | {"weights": "best_epoch"}, "nothing held out"),
+    ],
+)
+def test_a_number_that_no_record_has_is_empty_and_says_why(table, metric, state):
+    (row,), markdown, _ = table(**ONE, said={"b1": PLAIN}, metrics=[metric], spread="standard_error")
+    assert (row["ours"], row["seed_1"], row["n"], row["state"]) == ("", "", "0", state)
+    assert f"| {state} |" in markdown
+
+
+def test_the_authors_protocol_holds_nothing_out_though_its_test_split_stands_for_it(table):
+    runs = dict.fromkeys(("p1", "p2", "p3"), HELD_OUT)
+    metrics = [LAST | {"split": "validation"}, LAST]
+    rows, markdown, _ = table(cells=[AUTHORS], accuracy=dict.fromkeys(runs, 0.5), said=runs, metrics=metrics, published=[])
+    assert [row["state"] for row in rows] == ["nothing held out", "run"]
+    assert "Protocol paper:" in markdown and "Selection:" not in markdown
+
+
+TRAINING = {"said": dict.fromkeys(("a1", "a2", "a3"), HELD_OUT), "cells": CELLS[:1]}
+
+
+def test_a_printed_number_stands_beside_what_it_says_it_is_of(table):
+    averaged = PUBLISHED[0] | {"weights": "averaged", "value": 80.0}
+    rows = table(**TRAINING, metrics=[LAST, AVERAGED], published=[PUBLISHED[0], averaged])[0]
+    assert [(row["weights"], row["published"]) for row in rows] == [("last_step", "71.4"), ("averaged", "80.0")]
+
+
+def test_a_printed_number_that_says_nothing_is_of_what_the_protocol_s_row_shows(table):
+    said = dict.fromkeys(("p1", "p2", "p3"), HELD_OUT)
+    best = LAST | {"weights": "best_epoch"}
+    rows = table(cells=[AUTHORS], accuracy=dict.fromkeys(said, 0.5), said=said, metrics=[LAST, best], published=PUBLISHED[:1])[
+        0
+    ]
+    assert [(row["weights"], row["published"]) for row in rows] == [("last_step", ""), ("best_epoch", "71.4")]
+
+
+@pytest.mark.parametrize("metrics", [{}, {"metrics": [LAST]}])
+def test_a_printed_number_of_other_weights_or_examples_than_are_shown_was_not_asked_for(table, metrics):
+    validation = PUBLISHED[0] | {"split": "validation"}
+    rows = table(**TRAINING, **metrics, published=[validation])[0]
+    assert [(row["split"], row["published"], row["state"]) for row in rows] == [
+        ("test", "", "run"),
+        ("validation", "71.4", "not asked for"),
+    ]
 
 
 # --- how they were made ---

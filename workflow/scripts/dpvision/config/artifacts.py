@@ -48,8 +48,10 @@ class Table(OfCells):
     MAKER: ClassVar = "dpvision.reporting.tables"
     FILES: ClassVar = ("tables/{}.csv", "tables/{}.md", "tables/{}.tex")
 
-    statistic: Literal["median", "best"] = "median"
+    statistic: Literal["median", "mean", "best"] = "median"
     """Over the seeds."""
+    spread: Literal["standard_deviation", "standard_error"] | None = None
+    """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
     columns: Literal["dataset", "model", "recipe", "search", "epsilon", "delta", "protocol"] | None = None

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 def _distinct(values: list) -> list:
-    twice = [value for value, count in Counter(map(json.dumps, values)).items() if count > 1]
+    twice = [value for value, count in Counter(json.dumps(value, default=dict) for value in values).items() if count > 1]
     if twice:
         raise ValueError(f"{', '.join(twice)} stands there more than once")
     return values

@@ -2,6 +2,7 @@
 
 from dpvision.config.base import Name
 from dpvision.config.cells import Where
+from dpvision.config.metrics import Examples, Weights
 
 
 class Published(Where):
@@ -11,6 +12,10 @@ class Published(Where):
     """The table or figure that prints it: a name among the paper's artifacts."""
     metric: str
     """What is counted: top1 and top5 in per cent, minutes of a training, or a number of the Hessian's."""
+    weights: Weights | None = None
+    """Of which weights; null: not said, and held to be of the last step, in the authors' protocol of the best epoch."""
+    split: Examples | None = None
+    """Counted on which examples; null: not said, and held to be the test examples."""
     statistic: str
     """Over the repetitions, as the paper says it."""
     value: float

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from dpvision.config.artifacts import Artifact
 from dpvision.config.cells import Cells, PaperProtocol
 from dpvision.config.datasets import Dataset
+from dpvision.config.metrics import measured
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.config.scales import Scale
@@ -24,7 +25,7 @@ from dpvision.reporting.coordinates import row_coordinates
 from dpvision.training.schedules import follows_validation
 
 Documents = list[Document]
-NUMBER = {"metric", "statistic", "value"}  # of a published row, beside its coordinates
+NUMBER = {"metric", "weights", "split", "statistic", "value"}  # of a published row, beside its coordinates
 # the sections of a paper whose keys are names
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 
@@ -314,9 +315,10 @@ def of_published(rows: list[Published], artifacts: list[str], documents: Documen
     for i, row in enumerate(rows):
         if row.artifact not in artifacts:
             yield unknown(documents, (i, "artifact"), "artifact", row.artifact, artifacts, row.artifact)
-        key = (row.artifact, *row.coordinates().items(), row.metric)
+        of = [row.metric, *filter(None, (row.weights, row.split))]
+        key = (row.artifact, *row.coordinates().items(), *of)
         if first.setdefault(key, i) != i:
-            values = [row.artifact, *row.coordinates().values(), row.metric]
+            values = [row.artifact, *row.coordinates().values(), *of]
             yield complaint(documents, (i,), f"the same as entry {first[key] + 1}: {', '.join(map(str, values))}; keep one")
 
 
@@ -332,12 +334,14 @@ def of_rows(rows: list[Published], paper: Paper, cells: list[Cell], documents: D
         for i, row in enumerate(rows):
             if not hasattr(artifact, "published") or row.artifact != (artifact.published or name):
                 continue
-            found = [cell.at for cell in there if row.coordinates().items() <= cell.at.items()]
-            places = list(dict.fromkeys(named({key: at[key] for key in telling}) for at in found))
+            ats = [cell.at for cell in there if row.coordinates().items() <= cell.at.items()]
+            found = [(named({key: at[key] for key in telling}), at["protocol"]) for at in ats]
+            places = list(dict.fromkeys(place for place, _ in found))
             if len(places) > 1:
                 two = f"is of two cells of {name}: {places[0]}; and {places[1]}. Say more of its coordinates"
                 yield complaint(documents, (i,), two)
-            for place in places:
-                if first.setdefault((place, row.metric), i) != i:
-                    both = f"entry {first[place, row.metric] + 1} is of the same cell of {name}: {place}; keep one"
+            for place, protocol in found:
+                of = (place, *measured(protocol, row.metric, row.weights, row.split))
+                if first.setdefault(of, i) != i:
+                    both = f"entry {first[of] + 1} is of the same cell of {name}: {place}; keep one"
                     yield complaint(documents, (i,), both)

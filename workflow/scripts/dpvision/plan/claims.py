@@ -185,7 +185,8 @@ class Resolver(NamedTuple):
         return None if None in found else [number for number in found if number is not None]
 
     def _printed(self, side: Side, metric: str | None, best: bool) -> float | None:
-        rows = (row for row in self.published if row.metric == metric and (row.statistic == "best") == best)
+        of_test = [row for row in self.published if row.metric == metric and row.split in (None, "test")]
+        rows = (row for row in of_test if (row.statistic == "best") == best)
         return next((row.value for row in rows if self._of_side(row, side)), None)
 
 

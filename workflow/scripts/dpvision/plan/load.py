@@ -174,8 +174,10 @@ class _Loader:
             models = {cell["at"]["model"]: models[cell["at"]["model"]] for cell in cells}
         if hasattr(artifact, "published"):
             rows = [row for row in paper.published if row.artifact == (artifact.published or name)]
-            spec["published"] = [{"at": row.coordinates(), **row.model_dump(include=checks.NUMBER)} for row in rows]
-        spec |= artifact.model_dump(include={"statistic", "columns"}, exclude_none=True)
+            spec["published"] = [
+                {"at": row.coordinates(), **row.model_dump(include=checks.NUMBER, exclude_none=True)} for row in rows
+            ]
+        spec |= artifact.model_dump(exclude={"kind", "title", "cells", "epsilons", "published"}, exclude_none=True)
         spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}")
         self.plan.artifacts[name] = spec
         self.plan.papers[paper.name].append(name)

@@ -4,22 +4,23 @@ A row is a cell and a metric, every coordinate a column. `ours` is the artifact'
 value stands beside it. A row that only the paper has says that it was not run. A coordinate may be laid out as columns.
 """
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from dpvision.config.metrics import measured
 from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import HEADINGS, row_coordinates
 from dpvision.reporting.kinds import KINDS
+from dpvision.reporting.summary import Summary, said, summarise
 from dpvision.reporting.words import made_by, simulation
 
-STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": statistics.median, "best": max}
 NUMBERS = ("published", "ours", "difference", "averaged", "last_step", "selection", "seeds", "n", "epsilon_rdp", "epsilon_prv")
 LAID_OUT = [name for name in NUMBERS if name not in ("published", "seeds", "epsilon_prv")]  # for each value of a coordinate
+WHICH = ("weights", "split")  # of a metric
 NAMES = {"last_step": "last step", "epsilon_rdp": "ε (RDP)", "epsilon_prv": "ε (PRV)"} | HEADINGS
 
 
@@ -33,10 +34,10 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
-    said = kind.notes(spec, inputs, frame)
+    notes = kind.notes(spec, inputs, frame) + spread_note(spec, frame)
     if elsewhere.any():
-        said.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
-    note = " ".join([*said, *made_by(read_json(file) for file in inputs["provenance"])])
+        notes.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
+    note = " ".join([*notes, *made_by(read_json(file) for file in inputs["provenance"])])
     write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
     write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
 
@@ -55,28 +56,42 @@ def metrics_of(spec: Spec, cell: dict) -> list[str]:
     return list(dict.fromkeys(printed or ["top1"]))
 
 
-def summary(spec: Spec, values: Iterable[float]) -> float:
-    """Return the artifact's statistic over the seeds."""
-    return STATISTICS[spec["statistic"]](list(values))
+def summary(spec: Spec, values: Iterable[float | None]) -> Summary:
+    """Return the artifact's statistic over the seeds, and its spread."""
+    return summarise(values, spec["statistic"], spec.get("spread"))
 
 
-def row(spec: Spec, cell: dict, metric: str, values: Mapping[str, float | None], printed: str | None) -> dict[str, Any]:
-    """Make the row of a cell and metric; `printed` is what the paper calls the metric, none where it does not print it."""
-    there = [value for value in values.values() if value is not None]
-    ours = summary(spec, there) if there else None
-    rows = [row for row in spec["published"] if of_cell(row, cell["at"]) and row["metric"] == printed]
+def row(
+    spec: Spec,
+    cell: dict,
+    metric: str,
+    values: Mapping[str, float | None],
+    printed: str | None,
+    weights: str | None = None,
+    split: str | None = None,
+    lacking: str = "no finite value",
+) -> dict[str, Any]:
+    """Make the row of a cell and metric.
+
+    `printed` is what the paper calls the metric, none where it does not print it; `lacking` says why, if no seed has a value.
+    """
+    ours = summary(spec, values.values())
+    of = measured(cell["at"]["protocol"], printed, weights, split)
+    rows = [row for row in spec["published"] if of_cell(row, cell["at"]) and _counted(row, cell["at"]) == of]
     theirs = rows[0]["value"] if rows else None
     return {
         **cell["at"],
         **({"simulated": cell["simulated"]} if "simulated" in cell else {}),
         "metric": metric,
+        **({"weights": weights, "split": split} if _says_which(spec) else {}),
         "statistic": spec["statistic"],
-        "n": len(there),
-        "ours": ours,
+        "n": ours.n,
+        "ours": ours.value,
+        **({"spread": ours.spread, "spread_is": spec["spread"]} if "spread" in spec else {}),
         **{f"seed_{seed}": value for seed, value in values.items()},
         "published": theirs,
-        "difference": None if ours is None or theirs is None else ours - theirs,
-        "state": "run" if there else "no finite value",
+        "difference": None if ours.value is None or theirs is None else ours.value - theirs,
+        "state": "run" if ours.n else lacking,
         "_printed": [spec["published"].index(row) for row in rows],
     }
 
@@ -86,17 +101,37 @@ def of_cell(row: Spec, at: dict[str, Any]) -> bool:
     return all(at.get(name) == value for name, value in row["at"].items())
 
 
+def _counted(row: Spec, at: dict[str, Any]) -> tuple[str | None, ...]:
+    """Return the weights, the split and the name of what a published number of the cell there counts."""
+    return measured(at["protocol"], row["metric"], row.get("weights"), row.get("split"))
+
+
+def _says_which(spec: Spec) -> bool:
+    """Whether rows say of which weights and on which examples they are: the artifact or a published number does."""
+    return "metrics" in spec or any("weights" in row or "split" in row for row in spec["published"])
+
+
 def frame_of(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Make a frame of our rows, then those that only the paper has."""
     shown = {i for row in rows for i in row.pop("_printed")}
     for i, row in enumerate(spec["published"]):
         if i not in shown:
-            about = row["at"] | {name: row[name] for name in ("metric", "statistic")}
-            rows.append(about | {"n": 0, "published": row["value"], "state": "not run"})
+            about = row["at"] | {name: row[name] for name in ("metric", *WHICH, "statistic") if name in row}
+            state = "not asked for" if any(of_cell(row, cell["at"]) for cell in spec["cells"]) else "not run"
+            rows.append(about | {"n": 0, "published": row["value"], "state": state})
     return pd.DataFrame(rows)
 
 
 # --- as people read it ---
+
+
+def spread_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
+    """Say what stands behind ±, and over how many seeds; nothing where no spread is asked for."""
+    if "spread" not in spec:
+        return []
+    counts = sorted({int(n) for n in frame.loc[frame["spread"].notna(), "n"]})
+    over = f"over {' to '.join(map(str, counts[:1] + counts[1:][-1:]))} seeds" if counts else "none: no cell has two seeds"
+    return [f"Ours: {said(spec['statistic'], spec['spread'])}, {over}."]
 
 
 def shown_frame(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimals: int | None) -> pd.DataFrame:
@@ -106,17 +141,17 @@ def shown_frame(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimal
     wanted = {*row_coordinates(places, column), "dataset", "model", "epsilon"}
     coordinates = [name for name in dict.fromkeys(name for at in places for name in at) if name in wanted]
     texts = frame.apply(lambda row: _texts(row, labels, decimals), axis=1, result_type="expand")
+    about = [*coordinates, "metric", *(name for name in WHICH if name in frame and frame[name].nunique() > 1), "statistic"]
     seeds = [name for name in frame.columns if name.startswith("seed_")]
     if column is None or frame[column].nunique() < 2:
         numbers = [name for key in NUMBERS for name in (seeds if key == "seeds" else [key]) if name in frame]
-        shown = texts[[*coordinates, "metric", "statistic", *numbers]]
+        shown = texts[[*about, *numbers]]
         return shown.rename(columns=lambda name: NAMES.get(name, name.replace("seed_", "seed ")))
-    return _laid_out(frame, texts, coordinates, column)
+    return _laid_out(frame, texts, about, column)
 
 
-def _laid_out(frame: pd.DataFrame, texts: pd.DataFrame, coordinates: list[str], column: str) -> pd.DataFrame:
+def _laid_out(frame: pd.DataFrame, texts: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
     """Lay a coordinate out: a row for all cells that differ in it alone, the numbers of each of its values side by side."""
-    keys = [*coordinates, "metric", "statistic"]
     values = list(dict.fromkeys(frame[column].dropna()))
     heads = {(value, name): f"{value}: {NAMES.get(name, name)}" for value in values for name in LAID_OUT}
     rows: dict[tuple, dict[str, str]] = {}
@@ -144,7 +179,7 @@ def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict
     formats: dict[str, Callable[[Any], str]] = {
         "model": lambda name: labels["models"].get(name, name),
         "epsilon": lambda value: "not private" if pd.isna(value) else "as spent" if value == "solve" else number(value),
-        "metric": lambda name: name.replace("_", " "),
+        **dict.fromkeys(("metric", *WHICH), lambda name: "–" if pd.isna(name) else name.replace("_", " ")),
         "n": lambda value: number(value, 0),
         **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),
         **dict.fromkeys(("ours", "averaged", "last_step"), lambda value: number(value, decimals)),
@@ -156,6 +191,8 @@ def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict
         texts["epsilon"] += ", simulated"
     if row["state"] != "run":
         texts["ours"] = row["state"]
+    elif _there(row, "spread"):
+        texts["ours"] += f" ± {number(row['spread'], decimals)}"
     return texts
 
 
@@ -189,6 +226,14 @@ def latex(shown: pd.DataFrame, caption: str, note: str, name: str) -> str:
 
 
 def _tex(text: str) -> str:
-    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("ε", r"$\varepsilon$"), ("δ", r"$\delta$"), ("–", "--")):
+    for plain, escaped in (
+        ("_", r"\_"),
+        ("%", r"\%"),
+        ("&", r"\&"),
+        ("ε", r"$\varepsilon$"),
+        ("δ", r"$\delta$"),
+        ("–", "--"),
+        ("±", r"$\pm$"),
+    ):
         text = text.replace(plain, escaped)
     return text

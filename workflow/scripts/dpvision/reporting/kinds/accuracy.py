@@ -4,6 +4,8 @@ import statistics
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
+from dpvision.config.base import Distinct
+from dpvision.config.metrics import NO_AVERAGE, NOTHING_HELD_OUT, Metric, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +18,9 @@ class Options(Table):
 
     kind: Literal["accuracy"]
     """What it is."""
+    metrics: Distinct[Metric] | None = None
+    """A row of a cell for each; null: what the paper prints of the data set, on the test examples, at the last step, in the
+    authors' protocol at the best epoch."""
 
     READS: ClassVar = {
         "metrics": ("train/metrics.json",),
@@ -26,56 +31,97 @@ class Options(Table):
 
 DECIMALS = 2
 NOTE = (
-    "Accuracies in per cent of the test examples. Ours, and each seed's, which the CSV has: at the last step, σ the least for "
+    "Accuracies in per cent of the {split} examples. Ours, and each seed's, which the CSV has: {weights}, σ the least for "
     "the ε; held-out training examples steered a learning rate that follows the loss, and whatever a search chose. ε (RDP) and "
     "ε (PRV): spent by one training, by two accountants, neighbours differing in one example; not counted: searches and the "
     "held-out examples (ledger.json of each run). n: trainings, one a seed."
 )
 AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
+WEIGHTS = {
+    "last_step": "at the last step",
+    "averaged": "of the moving average of the weights at the last step",
+    "best_epoch": "at the epoch that held-out examples found best, in the protocol paper the test split",
+}
 PAPER = (
     "Protocol paper: trained as the authors' code does, with nothing held out, and the test split steering the learning rate "
-    "and picking the best epoch, which is what the paper prints; their ε is what that spent. Selection: by how much the best "
-    "epoch exceeds the last step, the mean over the seeds: gained by choosing on the test split."
+    "and picking the best epoch, which is what the paper prints; their ε is what that spent."
+)
+SELECTION = (
+    "Selection: by how much the best epoch exceeds the last step, the mean over the seeds: gained by choosing on the test "
+    "split."
 )
 MINUTES = "Minutes: of one training, on the machine that its provenance.json describes."
 
 
 def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    said = {AVERAGED: "averaged" in frame, PAPER: "selection" in frame, MINUTES: "minutes" in set(frame["metric"])}
-    return [NOTE, *(text for text, so in said.items() if so)]
+    asked = [metric for metric in spec.get("metrics", []) if metric["name"] != "minutes"]
+    splits = dict.fromkeys(metric["split"] for metric in asked)
+    weights = dict.fromkeys(WEIGHTS[metric["weights"]] for metric in asked)
+    said = {
+        AVERAGED: "averaged" in frame,
+        PAPER: "selection" in frame or (bool(asked) and any(cell["at"]["protocol"] == "paper" for cell in spec["cells"])),
+        SELECTION: "selection" in frame,
+        MINUTES: "minutes" in set(frame["metric"]),
+    }
+    note = NOTE.format(split=" and ".join(splits) or "test", weights=" and ".join(weights) or WEIGHTS["last_step"])
+    return [note, *(text for text, so in said.items() if so)]
 
 
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
-    from dpvision.reporting.tables import by_folder, frame_of, metrics_of, row, summary
+    from dpvision.reporting.tables import by_folder, frame_of, metrics_of, row
 
     records = {name: by_folder(inputs[name]) for name in ("metrics", "ledgers", "provenance")}
     rows = []
     for cell in spec["cells"]:
-        chosen = cell["at"]["protocol"] == "paper"
-        for metric in metrics_of(spec, cell):
-            values = _of_seeds(cell, records, metric, "best_epoch" if chosen else "last_step")
-            found = row(spec, cell, metric, values, metric) | _spent(cell, records["ledgers"])
-            if metric != "minutes" and all("averaged" in records["metrics"][run] for run in _runs(cell)):
-                found["averaged"] = summary(spec, _of_seeds(cell, records, metric, "averaged").values())
-            if metric != "minutes" and chosen:
-                last = _of_seeds(cell, records, metric, "last_step")
-                found["last_step"] = summary(spec, last.values())
-                found["selection"] = statistics.mean(values[seed] - last[seed] for seed in values)
+        for metric in spec.get("metrics") or [{"name": name} for name in metrics_of(spec, cell)]:
+            name = metric["name"]
+            weights, split, _ = measured(cell["at"]["protocol"], **metric)
+            lacking = _lacking(cell, records["metrics"], weights, split)
+            values = dict.fromkeys(cell["work"]["train"]) if lacking else _of_seeds(cell, records, name, weights, split)
+            found = row(spec, cell, name, values, name, weights, split, lacking or "no finite value")
+            found |= _spent(cell, records["ledgers"])
+            if "metrics" not in spec and name != "minutes":
+                found |= _beside(spec, cell, records, name, values)
             rows.append(found)
     return frame_of(spec, rows)
+
+
+def _lacking(cell: dict, metrics: dict[str, dict], weights: str | None, split: str | None) -> str | None:
+    """Say why a cell's records have no such number; nothing where they have."""
+    records = [metrics[run] for run in _runs(cell)]
+    if weights is None:  # minutes
+        return None
+    if any(weights not in record for record in records):
+        return NO_AVERAGE if weights == "averaged" else NOTHING_HELD_OUT
+    by_test = split == "validation" and cell["at"]["protocol"] == "paper"  # it is the test split's number that stands there
+    return NOTHING_HELD_OUT if by_test or any(split not in record[weights] for record in records) else None
+
+
+def _beside(spec: "Spec", cell: dict, records: dict[str, dict], name: str, values: dict[str, Any]) -> dict[str, float | None]:
+    """Return the columns beside ours: of averaged weights, and in the authors' protocol what choosing by test gained."""
+    from dpvision.reporting.tables import summary
+
+    found: dict[str, float | None] = {}
+    if all("averaged" in records["metrics"][run] for run in _runs(cell)):
+        found["averaged"] = summary(spec, _of_seeds(cell, records, name, "averaged", "test").values()).value
+    if cell["at"]["protocol"] == "paper":
+        last = _of_seeds(cell, records, name, "last_step", "test")
+        found["last_step"] = summary(spec, last.values()).value
+        found["selection"] = statistics.mean(values[seed] - last[seed] for seed in values)
+    return found
 
 
 def _runs(cell: dict) -> list[str]:
     return list(cell["work"]["train"].values())
 
 
-def _of_seeds(cell: dict, records: dict[str, dict], metric: str, weights: str) -> dict[str, float]:
-    """Return by seed a training's accuracy with these weights, or its minutes."""
+def _of_seeds(cell: dict, records: dict[str, dict], name: str, weights: str | None, split: str | None) -> dict[str, Any]:
+    """Return by seed a training's accuracy with these weights on these examples, or its minutes."""
     runs = cell["work"]["train"].items()
-    if metric == "minutes":
+    if name == "minutes":
         seconds = {seed: records["provenance"][run]["sessions"] for seed, run in runs}
         return {seed: sum(session["seconds"] for session in sessions) / 60 for seed, sessions in seconds.items()}
-    return {seed: 100 * records["metrics"][run][weights]["test"][metric] for seed, run in runs}
+    return {seed: 100 * records["metrics"][run][weights][split][name] for seed, run in runs}
 
 
 def _spent(cell: dict, ledgers: dict[str, dict]) -> dict[str, Any]:
