@@ -472,6 +472,15 @@ SPOILT = [
         'entry 1: split = "valid": must be "train" or "validation" or "test" or null. Did you mean "validation"?',
     ),
     Spoilt(
+        "a metric that no history has",
+        PAPER,
+        "    kind: curves\n",
+        "    kind: curves\n    metric: averged_test_top1\n",
+        'artifacts.figure3.metric = "averged_test_top1": must be "test_top1" or "test_top5" or "validation_top1" or '
+        '"validation_top5" or "averaged_test_top1" or "averaged_test_top5" or "averaged_validation_top1" or '
+        '"averaged_validation_top5". Did you mean "averaged_test_top1"?',
+    ),
+    Spoilt(
         "a statistic that does not exist",
         PAPER,
         "statistic: median",

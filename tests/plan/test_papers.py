@@ -255,3 +255,15 @@ def test_a_scale_s_file_with_a_mistyped_name_is_refused(configuration):
         'config/papers/scalenorm/dmeo.yaml: there is no scale of this name. Did you mean "demo"? '
         "Allowed: paper, published, claims, demo, simulate"
     ]
+
+
+def test_what_a_table_says_of_its_numbers_reaches_its_maker_and_nothing_that_it_leaves_out(configuration):
+    said = "statistic: mean\n    spread: standard_error\n    metrics: [{name: top1, weights: averaged}]"
+    configuration.change(PAPER, "statistic: best", said)
+    configuration.change(PUBLISHED, "metric: top1, statistic", "metric: top1, split: test, statistic")
+    made = configuration.plan().artifacts
+    averaged = {"weights": "averaged", "split": "test", "name": "top1"}
+    assert [made["table4"][key] for key in ("statistic", "spread", "metrics")] == ["mean", "standard_error", [averaged]]
+    assert not {"spread", "metrics", "columns"} & made["table1"].keys()
+    first, second = made["table1"]["published"][:2]
+    assert (first["split"], "weights" in first, "split" in second) == ("test", False, False)

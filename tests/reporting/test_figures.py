@@ -109,6 +109,53 @@ def test_curves_show_the_median_of_the_seeds(tmp_path):
     assert line.get_label() == "ScaleResNet-9 (n = 2)"
 
 
+HISTORY = """\
+epoch,step,validation_top1,test_top1,averaged_validation_top1,averaged_test_top1
+1,10,0.1,0.2,0.3,0.4
+2,20,0.5,0.6,0.7,0.8
+"""
+
+
+@pytest.mark.parametrize(
+    ("metric", "drawn", "called"),
+    [
+        ("validation_top1", [10, 50], "validation accuracy (%)"),
+        ("averaged_test_top1", [40, 80], "test accuracy (%),\naveraged weights"),
+        ("averaged_validation_top1", [30, 70], "validation accuracy (%),\naveraged weights"),
+    ],
+)
+def test_curves_show_the_metric_that_the_artifact_asks_for(metric, drawn, called, tmp_path):
+    spec, inputs = curves(tmp_path)
+    for file in inputs["histories"]:
+        Path(file).write_text(HISTORY)
+    frame = ALL["curves"].read(spec | {"metric": metric}, inputs)
+    (axis,) = ALL["curves"].draw(frame, LABELS).axes
+    assert list(frame.columns)[-4:] == ["seed", "epoch", "step", metric]
+    assert list(axis.get_lines()[0].get_ydata()) == pytest.approx(drawn)
+    assert axis.get_ylabel() == called
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("metric", "protocol", "why"),
+    [
+        ("averaged_test_top1", "clean", "no averaged weights"),
+        ("validation_top1", "paper", "nothing held out"),  # though the test split's numbers stand there
+        ("averaged_validation_top1", "paper", "no averaged weights or nothing held out"),
+    ],
+)
+def test_curves_of_trainings_without_the_metric_are_empty_and_say_why(metric, protocol, why, tmp_path):
+    spec, inputs = curves(tmp_path)
+    spec |= {"metric": metric}
+    spec["cells"] = [cell | {"at": cell["at"] | {"protocol": protocol}} for cell in spec["cells"]]
+    figures.write_figure(spec, LABELS, inputs, tmp_path / "figure.csv")
+    frame = pd.read_csv(tmp_path / "figure.csv")
+    assert len(frame) == 8 and frame[metric].isna().all()
+    (axis,) = ALL["curves"].draw(ALL["curves"].read(spec, inputs), LABELS).axes
+    assert [line.get_label() for line in axis.get_lines()] == [f"ScaleResNet-9 ({why})", f"ResNet-9 ({why})"]
+    plt.close("all")
+
+
 def test_curves_of_cells_that_differ_in_more_than_the_model_are_called_by_it(tmp_path):
     spec, inputs = curves(tmp_path)
     spec["cells"][1]["at"] = at("scaleresnet9", recipe="another")
