@@ -29,7 +29,7 @@ DEMO_JOBS = "scales/demo.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
 RECIPE = "optimizer, schedule, initialization, batch, epochs, steps, clip, divide_by_clip, augmentation, averaging, "
-RECIPE += "simulate, precision, gpus"
+RECIPE += "simulate, stop, precision, gpus"
 OF_A_PAPER = "hessian, activations, title, seeds, models, recipes, searches, cells, artifacts"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
