@@ -309,6 +309,35 @@ def test_it_says_what_a_ledger_needs_to_charge_for_it(place, pretend):
     assert set(best) == {"study", "values", "validation_top1", "trials", "pruned", "privacy"}
 
 
+def test_trials_that_differ_in_batch_and_length_are_each_charged_their_own(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place(space={"recipe.batch": [100, 250], "recipe.epochs": [1, 2]})
+    here.spec["run"]["model"]["groups"] = 4
+    best = here.work().conclude()
+    expected = {(q, calibrate(7.42, 1e-4, q, round(epochs / q)), round(epochs / q)) for q in (0.1, 0.25) for epochs in (1, 2)}
+    assert best["privacy"] == {
+        "trials": 4,
+        "each": [
+            {"trials": 1, "sampling_rate": q, "noise_multiplier": sigma, "steps": steps} for q, sigma, steps in sorted(expected)
+        ],
+    }
+    rows = {(float(row["sampling_rate"]), float(row["sigma"]), int(row["steps"])) for row in here.rows()}
+    assert rows == expected
+    assert all(7.4 < float(row["epsilon"]) <= 7.42 for row in here.rows())
+
+
+def test_the_table_has_the_metrics_of_every_split_at_the_last_epoch_behind_the_values(place):
+    here = place(trials=2).work()
+    here.conclude()
+    for row in here.rows():
+        (*_, last) = without_seconds(here.folder / f"trials/{row['trial']}/history.csv")
+        measured = ["validation_loss", "validation_top1", "test_loss", "test_top1"]
+        assert {key: row[key] for key in measured} == {key: last[key] for key in measured}
+        assert list(row)[:6] == ["trial", "state", "validation_top1", "epochs", "seconds", "model.groups"]
+        assert list(row)[-4:] == ["sampling_rate", "sigma", "steps", "epsilon"]
+        assert float(row["epsilon"]) == pytest.approx(float(last["epsilon"]))
+
+
 # --- giving up ---
 
 
