@@ -47,15 +47,15 @@ log = logging.getLogger(__name__)
 
 
 class Sampler(optuna.samplers.TPESampler):
-    """TPE that does not propose what has been tried: a training repeated with one seed has the same outcome."""
+    """Propose what has not been tried, by TPE, chance or in order: a training repeated with one seed has the same outcome."""
 
-    def __init__(self, space: dict[str, list], seed: int) -> None:
+    def __init__(self, space: dict[str, list], seed: int, kind: str = "tpe") -> None:
         super().__init__(seed=seed, multivariate=False)
+        self.kind = kind
         self.random = random.Random(seed)
         self.sizes = {key: len(choices) for key, choices in space.items()}
 
     def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
-        proposed = super().sample_independent(study, trial, param_name, param_distribution)
         tried = [t.params for t in study.get_trials(deepcopy=False, states=TAKEN) if t.number != trial.number]
         keys = list(self.sizes)
         left = math.prod(self.sizes[key] for key in keys[keys.index(param_name) + 1 :])  # combinations below each choice
@@ -64,10 +64,12 @@ class Sampler(optuna.samplers.TPESampler):
             so_far = {**trial.params, param_name: choice}
             return sum(so_far.items() <= params.items() for params in tried) < left
 
-        if open_to(proposed):
-            return proposed
+        if self.kind == "tpe":
+            proposed = super().sample_independent(study, trial, param_name, param_distribution)
+            if open_to(proposed):
+                return proposed
         choices = [choice for choice in param_distribution.choices if open_to(choice)]
-        return self.random.choice(choices)
+        return choices[0] if self.kind == "grid" else self.random.choice(choices)
 
 
 class JournalLock(JournalFileOpenLock):
@@ -151,7 +153,8 @@ class Study:
 
     def _draw_for(self, number: int) -> None:
         """Let each trial draw by a seed of its own, whoever draws."""
-        self.optuna.sampler = Sampler(self.spec["space"], stream_seed(self.spec["seed"], f"trial {number}") % 2**32)
+        seed = stream_seed(self.spec["seed"], f"trial {number}") % 2**32
+        self.optuna.sampler = Sampler(self.spec["space"], seed, self.spec.get("sampler", "tpe"))
 
     def _distributions(self) -> dict[str, BaseDistribution]:
         return {key: CategoricalDistribution(choices) for key, choices in self.spec["space"].items()}
