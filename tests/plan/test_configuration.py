@@ -768,6 +768,13 @@ SPOILT = [
         "searches.groups.trials = 6: must be at most 5: no combination is tried twice, and the space has no more",
     ),
     Spoilt(
+        "a grid without all its combinations",
+        PAPER,
+        "trials: 5",
+        "trials: 4\n    sampler: grid",
+        "searches.groups.trials = 4: must be 5: a grid tries every combination of the space; or say another sampler",
+    ),
+    Spoilt(
         "one choice for a search",
         PAPER,
         CHOICES,

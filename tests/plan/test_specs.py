@@ -344,6 +344,15 @@ def test_what_is_found_deep_down_is_filled_in_there_and_taken_out_again(run_spec
     assert specs.as_planned(found) == planned
 
 
+def test_a_sampler_is_in_a_study_s_spec_where_it_is_not_tpe(configuration):
+    before = configuration.plan().of("search")
+    space = "    space: {model.groups"
+    assert configuration.change(PAPER, space, f"    sampler: tpe\n{space}").plan().of("search") == before
+    after = configuration.change(PAPER, "sampler: tpe", "sampler: random").plan().of("search")
+    assert not before.keys() & after.keys()
+    assert {study["sampler"] for study in after.values()} == {"random"}
+
+
 def test_a_search_takes_the_place_of_another_where_cells_say_so(configuration):
     other = "  other:\n    space: {model.groups: [1, 2]}\n    epsilon: 5.0\n    trials: 2\n\ncells:"
     before = configuration.plan()

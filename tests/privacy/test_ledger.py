@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpvision.privacy.accounting import Mechanism, prv_epsilon, selection_epsilon
-from dpvision.privacy.ledger import ledger, no_ledger, simulated_ledger
+from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
+from dpvision.privacy.ledger import ledger, no_ledger, parts_of, price, simulated_ledger
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
 RUN = Mechanism(0.02, 1.7, 1000)
@@ -58,6 +58,17 @@ def test_a_search_at_another_level_is_charged_at_its_own():
     cheap = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [SEARCH | {"noise_multiplier": 17.0}])["searches"][0]
     dear = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [SEARCH])["searches"][0]
     assert RUN.epsilon(1e-5) < cheap["epsilon_all_composed"] < dear["epsilon_all_composed"]
+
+
+def test_trials_that_differ_are_composed_each_by_its_own():
+    trials = [RUN, Mechanism(0.04, 2.0, 500), RUN]
+    search = {"study": "batches", **price(trials)}
+    assert parts_of(search) == [(2, RUN), (1, trials[1])]
+    (found,) = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [search])["searches"]
+    assert found["trials"] == 3
+    composed = epsilon_of(sum(trial.rdp() for trial in trials) + RUN.rdp(), 1e-5)
+    assert found["epsilon_all_composed"] == pytest.approx(composed, rel=1e-12)
+    assert found["epsilon_if_random"] >= max(selection_epsilon(trial.rdp(), 3, 1e-5) for trial in trials)
 
 
 def test_an_epsilon_that_an_accountant_cannot_compute_is_left_out():

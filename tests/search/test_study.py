@@ -230,17 +230,43 @@ def test_a_checkpoint_that_outlived_its_trial_is_cleared_away(place, pretend):
     assert not list(here.folder.glob("trials/*/checkpoint"))
 
 
+SPACE = {"model.groups": [1, 2, 4], "recipe.clip": [0.5, 1.0]}
+
+
+def order_of(here: Place) -> list[tuple[Any, ...]]:
+    return [tuple(trial.params[key] for key in SPACE) for trial in here.work().study().trials(*FINISHED)]
+
+
+def test_a_grid_tries_every_combination_in_its_order(place, pretend):
+    pretend(lambda groups: [0.5])
+    found = order_of(place(space=SPACE, trials=6, sampler="grid"))
+    assert found == list(itertools.product(*SPACE.values()))
+
+
+def test_chance_tries_every_combination_once_and_does_not_look_at_accuracies(place, pretend):
+    orders = []
+    for name, accuracy in [("low", [0.1]), ("high", [0.9])]:
+        pretend(lambda groups, accuracy=accuracy: accuracy)
+        orders.append(order_of(place(name, space=SPACE, trials=6, sampler="random")))
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == list(itertools.product(*SPACE.values()))
+    assert orders[0] != sorted(orders[0])
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
     left=st.sets(st.integers(0, 20), max_size=5),
     at_once=st.integers(1, 3),
     seed=st.integers(0, 100),
+    sampler=st.sampled_from(["tpe", "grid", "random"]),
 )
-def test_of_a_space_of_several_keys_every_combination_comes_once(tmp_path_factory, run_spec, sizes, left, at_once, seed):
+def test_of_a_space_of_several_keys_every_combination_comes_once(
+    tmp_path_factory, run_spec, sizes, left, at_once, seed, sampler
+):
     space = {f"model.key{i}": list(range(size)) for i, size in enumerate(sizes)}
     combinations = list(itertools.product(*space.values()))
-    spec = {"kind": "study", "run": run_spec(), "space": space, "trials": len(combinations), "seed": seed}
+    spec = {"kind": "study", "run": run_spec(), "space": space, "trials": len(combinations), "seed": seed, "sampler": sampler}
     shared = Study({**spec, "prune_below": 0.0, "prune_after": 1}, tmp_path_factory.mktemp("study"))
     values: dict[int, dict[str, Any]] = {}
     while not shared.complete():
@@ -307,6 +333,35 @@ def test_it_says_what_a_ledger_needs_to_charge_for_it(place, pretend):
     }
     assert best["pruned"] == 0
     assert set(best) == {"study", "values", "validation_top1", "trials", "pruned", "privacy"}
+
+
+def test_trials_that_differ_in_batch_and_length_are_each_charged_their_own(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place(space={"recipe.batch": [100, 250], "recipe.epochs": [1, 2]})
+    here.spec["run"]["model"]["groups"] = 4
+    best = here.work().conclude()
+    expected = {(q, calibrate(7.42, 1e-4, q, round(epochs / q)), round(epochs / q)) for q in (0.1, 0.25) for epochs in (1, 2)}
+    assert best["privacy"] == {
+        "trials": 4,
+        "each": [
+            {"trials": 1, "sampling_rate": q, "noise_multiplier": sigma, "steps": steps} for q, sigma, steps in sorted(expected)
+        ],
+    }
+    rows = {(float(row["sampling_rate"]), float(row["sigma"]), int(row["steps"])) for row in here.rows()}
+    assert rows == expected
+    assert all(7.4 < float(row["epsilon"]) <= 7.42 for row in here.rows())
+
+
+def test_the_table_has_the_metrics_of_every_split_at_the_last_epoch_behind_the_values(place):
+    here = place(trials=2).work()
+    here.conclude()
+    for row in here.rows():
+        (*_, last) = without_seconds(here.folder / f"trials/{row['trial']}/history.csv")
+        measured = ["validation_loss", "validation_top1", "test_loss", "test_top1"]
+        assert {key: row[key] for key in measured} == {key: last[key] for key in measured}
+        assert list(row)[:6] == ["trial", "state", "validation_top1", "epochs", "seconds", "model.groups"]
+        assert list(row)[-4:] == ["sampling_rate", "sigma", "steps", "epsilon"]
+        assert float(row["epsilon"]) == pytest.approx(float(last["epsilon"]))
 
 
 # --- giving up ---

@@ -1,12 +1,12 @@
 """config/papers/NAME/paper.yaml, and NAME/SCALE.yaml, which is laid over it."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from dpvision.config.analyses import Analyses
 from dpvision.config.artifacts import Artifact
-from dpvision.config.base import Distinct, Epsilon, Name, Positive, Seed, Strict, one_of
+from dpvision.config.base import Distinct, Epsilon, Later, Name, Positive, Seed, Strict, one_of
 from dpvision.config.cells import Cells
 from dpvision.config.recipes import Recipe
 from dpvision.models.found import Model
@@ -19,7 +19,7 @@ else:
 
 
 class Search(Strict):
-    """A search by Optuna: tree-structured Parzen estimator, threshold pruner."""
+    """A search by Optuna: its sampler draws trials, and a threshold pruner gives them up."""
 
     recipe: Name | None = None
     """The recipe that trials train by; where absent, that of the cells that ask for it."""
@@ -29,6 +29,8 @@ class Search(Strict):
     """The privacy level at which trials train; each trial is given the whole of it."""
     trials: Positive
     """How many to finish. No combination is tried twice, so at most as many as there are."""
+    sampler: Annotated[Literal["tpe", "grid", "random"], Later] = "tpe"
+    """Who proposes values: a tree-structured Parzen estimator; all combinations in their order; or chance."""
     seed: Seed = 0
     """Of the sampler and of the trainings, which all start alike."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0

@@ -156,6 +156,9 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     if search.trials > combinations:
         most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
         yield complaint(documents, (*where, "trials"), most, search.trials)
+    if search.sampler == "grid" and search.trials < combinations:
+        every = f"must be {combinations}: a grid tries every combination of the space; or say another sampler"
+        yield complaint(documents, (*where, "trials"), every, search.trials)
 
 
 def _asked_of(search: str, paper: Paper) -> dict[str, list[str]]:

@@ -1,6 +1,9 @@
 """What a training spent, what it rests on, and what was not accounted for."""
 
+from collections import Counter
 from typing import Any
+
+import numpy as np
 
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
@@ -102,14 +105,35 @@ def no_ledger() -> dict:
     return {"private": False, "epsilon": None}
 
 
+def price(trials: list[Mechanism]) -> dict[str, Any]:
+    """Return the `privacy` part of a search's best.json: q, σ and steps of its trials, in `each` where they differ."""
+    parts = [
+        {"trials": count, "sampling_rate": trial.q, "noise_multiplier": trial.sigma, "steps": trial.steps}
+        for trial, count in sorted(Counter(trials).items(), key=lambda part: (part[0].q, part[0].sigma, part[0].steps))
+    ]
+    return parts[0] if len(parts) == 1 else {"trials": len(trials), "each": parts}
+
+
+def parts_of(privacy: dict[str, Any]) -> list[tuple[int, Mechanism]]:
+    """Return how many trials had which mechanism, by the `privacy` part of a best.json."""
+    return [
+        (part["trials"], Mechanism(part["sampling_rate"], part["noise_multiplier"], part["steps"]))
+        for part in privacy.get("each", [privacy])
+    ]
+
+
 def _search(run: Mechanism, delta: float, search: dict) -> dict:
-    """What choosing by a search would cost, two ways; `search` is the `privacy` part of its best.json."""
-    trial = Mechanism(search["sampling_rate"], search["noise_multiplier"], search["steps"]).rdp()
+    """Return what choosing by a search would cost, two ways; `search` is the `privacy` part of its best.json.
+
+    A trial with values drawn at random is a mixture: at each order it spends at most what the dearest of them does.
+    """
+    parts = [(count, trial.rdp()) for count, trial in parts_of(search)]
+    trial = np.maximum.reduce([rdp for _, rdp in parts])
     trials = search["trials"]
     return {
         "study": search["study"],
         "trials": trials,
-        "epsilon_all_composed": epsilon_of(trials * trial + run.rdp(), delta),
+        "epsilon_all_composed": epsilon_of(sum(count * rdp for count, rdp in parts) + run.rdp(), delta),
         "epsilon_if_random": selection_epsilon(trial, trials, delta),
         "meaning": (
             "epsilon_all_composed: all trials and this run as one adaptive composition, which holds for this search; "

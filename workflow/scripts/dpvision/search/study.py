@@ -5,10 +5,12 @@ for it and that holds the trial's lock file; when that process dies, whoever ask
 its number and its values, and goes on from its checkpoint. Failed trials, which older code left, do not count.
 """
 
+import csv
 import logging
 import math
 import os
 import random
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -27,6 +29,8 @@ from dpvision.files import canonical_json, digest, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
 from dpvision.plan import specs
+from dpvision.privacy.accounting import Mechanism
+from dpvision.privacy.ledger import price
 from dpvision.privacy.mechanism import mechanism_of, solved
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
@@ -36,21 +40,22 @@ from dpvision.training.randomness import stream_seed
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 TAKEN = (*FINISHED, TrialState.RUNNING)
+MEASURED = re.compile("averaged_|test_|validation_(?!top1$)")  # columns of a history; the other is in the table already
 PAUSE = 1.0  # seconds between two looks at a study whose last trials are with others
 
 log = logging.getLogger(__name__)
 
 
 class Sampler(optuna.samplers.TPESampler):
-    """TPE that does not propose what has been tried: a training repeated with one seed has the same outcome."""
+    """Propose what has not been tried, by TPE, chance or in order: a training repeated with one seed has the same outcome."""
 
-    def __init__(self, space: dict[str, list], seed: int) -> None:
+    def __init__(self, space: dict[str, list], seed: int, kind: str = "tpe") -> None:
         super().__init__(seed=seed, multivariate=False)
+        self.kind = kind
         self.random = random.Random(seed)
         self.sizes = {key: len(choices) for key, choices in space.items()}
 
     def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
-        proposed = super().sample_independent(study, trial, param_name, param_distribution)
         tried = [t.params for t in study.get_trials(deepcopy=False, states=TAKEN) if t.number != trial.number]
         keys = list(self.sizes)
         left = math.prod(self.sizes[key] for key in keys[keys.index(param_name) + 1 :])  # combinations below each choice
@@ -59,10 +64,12 @@ class Sampler(optuna.samplers.TPESampler):
             so_far = {**trial.params, param_name: choice}
             return sum(so_far.items() <= params.items() for params in tried) < left
 
-        if open_to(proposed):
-            return proposed
+        if self.kind == "tpe":
+            proposed = super().sample_independent(study, trial, param_name, param_distribution)
+            if open_to(proposed):
+                return proposed
         choices = [choice for choice in param_distribution.choices if open_to(choice)]
-        return self.random.choice(choices)
+        return choices[0] if self.kind == "grid" else self.random.choice(choices)
 
 
 class JournalLock(JournalFileOpenLock):
@@ -146,7 +153,8 @@ class Study:
 
     def _draw_for(self, number: int) -> None:
         """Let each trial draw by a seed of its own, whoever draws."""
-        self.optuna.sampler = Sampler(self.spec["space"], stream_seed(self.spec["seed"], f"trial {number}") % 2**32)
+        seed = stream_seed(self.spec["seed"], f"trial {number}") % 2**32
+        self.optuna.sampler = Sampler(self.spec["space"], seed, self.spec.get("sampler", "tpe"))
 
     def _distributions(self) -> dict[str, BaseDistribution]:
         return {key: CategoricalDistribution(choices) for key, choices in self.spec["space"].items()}
@@ -244,24 +252,45 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
     found = {"study": specs.study_name(spec), "values": winner.params, "validation_top1": winner.value}
     write_json(
         best,
-        found | {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": _privacy(spec, len(finished))},
+        found
+        | {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": price(_mechanisms(spec, finished))},
     )
-    write_csv(table, _rows(spec, study.optuna.get_trials(deepcopy=False)))
+    write_csv(table, _rows(study, study.optuna.get_trials(deepcopy=False)))
     write_json(made_by, origin.provenance(spec))
 
 
-def _privacy(spec: specs.Spec, trials: int) -> dict[str, Any]:
-    """Return what a ledger needs to say what the search would cost."""
-    trial = mechanism_of(spec["run"])
-    assert trial is not None  # a search names its ε
-    return {"trials": trials, "sampling_rate": trial.q, "noise_multiplier": trial.sigma, "steps": trial.steps}
+def _mechanisms(spec: specs.Spec, trials: list[FrozenTrial]) -> list[Mechanism]:
+    """Return q, σ and steps of each trial: a searched batch or length has its own."""
+    found = [mechanism_of(solved(specs.with_values(spec["run"], trial.params))) for trial in trials]
+    return [mechanism for mechanism in found if mechanism]  # each has one: a search names its ε
 
 
-def _rows(spec: specs.Spec, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
-    rows = []
-    for trial in trials:
+def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
+    """Return the lines of trials.csv: what a trial came to, its values, what it measured in its last epoch, what it spends.
+
+    σ, steps and ε are those of all of its steps, which a ledger charges also where the trial was given up.
+    """
+    spec, rows = study.spec, []
+    lasts = [_last_epoch(study.trial_folder(trial.number) / "history.csv") for trial in trials]
+    measured = dict.fromkeys(key for last in lasts for key in last if MEASURED.match(key))
+    for trial, epoch in zip(trials, lasts, strict=True):
         last = trial.last_step or 0
         row = {"trial": trial.number, "state": trial.state.name.lower(), "validation_top1": trial.intermediate_values.get(last)}
         row |= {"epochs": last, "seconds": round(trial.duration.total_seconds(), 1) if trial.duration else None}
-        rows.append(row | {key: trial.params.get(key) for key in spec["space"]})
+        row |= {key: trial.params.get(key) for key in spec["space"]}
+        row |= {key: epoch.get(key) for key in measured}
+        row |= dict.fromkeys(("sampling_rate", "sigma", "steps", "epsilon"))
+        if trial.params.keys() == spec["space"].keys():  # else its worker died while it drew them
+            (spends,) = _mechanisms(spec, [trial])
+            epsilon = spends.epsilon(spec["run"]["budget"]["delta"])
+            row |= {"sampling_rate": spends.q, "sigma": spends.sigma, "steps": spends.steps, "epsilon": epsilon}
+        rows.append(row)
     return rows
+
+
+def _last_epoch(history: Path) -> dict[str, str]:
+    """Return the last line of a trial's history; studies of old kept none."""
+    if not history.exists():
+        return {}
+    with open(history, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))[-1]

@@ -8,7 +8,8 @@ from typing import Any
 from dpvision.files import read_json
 from dpvision.plan import specs
 from dpvision.plan.stages import STAGES, Key
-from dpvision.privacy.mechanism import mechanism_of
+from dpvision.privacy.ledger import parts_of, price
+from dpvision.privacy.mechanism import mechanism_of, solved
 from dpvision.verify.finding import ABSENT, Finding, equal
 from dpvision.verify.place import Place
 from dpvision.verify.runs import TOLERANCE, data_of
@@ -49,17 +50,28 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
         yield Finding(f"{where}/best.json", "values by trials.csv", " or ".join(map(str, winners)), chosen)
     if spec := place.plan.work[key]:
         yield from equal("plan.json", f"name of the study {name}", specs.study_name(spec), name)
-        yield from _price_of_trials(spec, best, f"{where}/best.json")
+        yield from _price_of_trials(spec, best, trials, f"{where}/best.json")
 
 
-def _price_of_trials(spec: specs.Spec, best: dict[str, Any], where: str) -> Iterator[Finding]:
-    trial, says = mechanism_of(spec["run"]), best["privacy"]
-    assert trial is not None  # a search names its ε
-    yield from equal(where, "privacy.trials", best["trials"], says["trials"])
-    yield from equal(where, "privacy.sampling_rate by the spec", trial.q, says["sampling_rate"])
-    yield from equal(where, "privacy.steps by the spec", trial.steps, says["steps"])
-    if abs(trial.sigma - says["noise_multiplier"]) > TOLERANCE:
-        yield Finding(where, "privacy.noise_multiplier for the spec's budget", trial.sigma, says["noise_multiplier"])
+def _price_of_trials(spec: specs.Spec, best: dict[str, Any], trials: list[dict[str, str]], where: str) -> Iterator[Finding]:
+    """Compare q, σ and steps of the trials with those that their values give."""
+    each = [mechanism_of(solved(specs.with_values(spec["run"], _values(spec, row)))) for row in trials]
+    by_values = parts_of(price([trial for trial in each if trial]))
+    says = parts_of(best["privacy"])
+    yield from equal(where, "privacy.trials", best["trials"], best["privacy"]["trials"])
+    yield from equal(
+        where, "privacy, trials by q, σ and steps", [count for count, _ in by_values], [count for count, _ in says]
+    )
+    for (_, trial), (_, said) in zip(by_values, says, strict=False):
+        yield from equal(where, "privacy.sampling_rate by the spec", trial.q, said.q)
+        yield from equal(where, "privacy.steps by the spec", trial.steps, said.steps)
+        if abs(trial.sigma - said.sigma) > TOLERANCE:
+            yield Finding(where, "privacy.noise_multiplier for the spec's budget", trial.sigma, said.sigma)
+
+
+def _values(spec: specs.Spec, row: dict[str, str]) -> dict[str, Any]:
+    """Return a trial's values, which are text in trials.csv."""
+    return {key: next(choice for choice in choices if str(choice) == row[key]) for key, choices in spec["space"].items()}
 
 
 def analysis(place: Place, key: Key) -> Iterator[Finding]:
