@@ -127,7 +127,8 @@ def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
             also += [source["package"] for source in entry["sources"] if source["kind"] == "python"]
     allowed = [*names, *BROUGHT_BY_SNAKEMAKE, *(brought_by_torch() if "torch" in names else [])]
     # in the plan for their options alone: their functions run where things are drawn, or trained
-    drawn, trained = ["dpvision.reporting.kinds"], ["dpvision.training.optimizers", "dpvision.training.schedules"]
+    drawn = ["dpvision.reporting.kinds"]
+    trained = [f"dpvision.training.{found}" for found in ("optimizers", "schedules", "initializations")]
     apart = {"report": trained, "train": drawn}.get(group, drawn + trained)
     arguments = [json.dumps(part) for part in (scripts, also, allowed, apart)]
     paths = [sysconfig.get_path("purelib"), str(ROOT / "workflow/scripts")]

@@ -257,7 +257,7 @@ def test_a_sigma_that_the_budget_does_not_give_is_found_though_its_epsilons_foll
     ("keys", "to", "named"),
     [
         (("sampling_rate",), 0.01, "sampling_rate by the spec"),
-        (("steps", "made"), 3, "steps made by the spec"),
+        (("steps", "made"), 3, "steps made by history.csv"),
         (("steps", "planned"), 3, "steps.planned, recomputed"),
         (("delta",), 1e-9, "delta, recomputed"),
         (("clip",), 9.0, "clip, recomputed"),

@@ -54,7 +54,7 @@ class Table(OfCells):
     """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
-    columns: Literal["dataset", "model", "recipe", "search", "epsilon", "delta", "protocol"] | None = None
+    columns: str | None = None
     """A coordinate whose values are laid out as columns, for people who read it; a printed number is then of a whole row."""
 
 

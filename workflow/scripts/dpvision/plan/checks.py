@@ -303,14 +303,17 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
 
 
 def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:
-    """Yield a line for two cells of an artifact that have the same coordinates."""
-    for name in paper.artifacts:
+    """Yield a line for two cells of an artifact that have the same coordinates, and for a column that is none of them."""
+    for name, artifact in paper.artifacts.items():
         first: dict[str, Cell] = {}
         for cell in shown(paper, cells, name):
             same = first.setdefault(named(cell.at), cell)
             if same is not cell:
                 both = f"{same.group} and {cell.group} both have the cell {named(cell.at)}; show one of them"
-                yield complaint(documents, ("artifacts", name, "cells"), both, getattr(paper.artifacts[name], "cells", []))
+                yield complaint(documents, ("artifacts", name, "cells"), both, getattr(artifact, "cells", []))
+        coordinates = list(dict.fromkeys(key for cell in first.values() for key in cell.at))
+        if (column := getattr(artifact, "columns", None)) and column not in coordinates:
+            yield unknown(documents, ("artifacts", name, "columns"), "coordinate", column, coordinates, column, " of its cells")
 
 
 def of_published(rows: list[Published], artifacts: list[str], documents: Documents) -> Iterator[str]:
