@@ -187,3 +187,23 @@ def test_the_schematic_calls_activations_as_the_paper_does_and_has_scale_norm_in
     named = [[text.get_text() for text in axis.texts].count("ScaleNorm") for axis in (without, having)]
     assert named == [0, 1]
     plt.close("all")
+
+
+def test_groups_that_vary_different_things_stand_in_one_figure(tmp_path):
+    places = [("a", {"recipe.batch": 256}), ("b", {"recipe.batch": 512}), ("c", {"ladder": "plain"})]
+    cells, files = [], []
+    for name, varied in places:
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "history.csv"
+        file.write_text("epoch,step,epsilon,validation_top1,test_top1\n1,10,1,0.5,0.5\n2,20,2,0.6,0.6\n")
+        files.append(str(file))
+        at = {"dataset": "digits", "model": "m", "epsilon": 8.0, **varied}
+        cells.append({"at": at, "work": {"train": {"1": name}}})
+    frame = ALL["curves"].read({"cells": cells}, {"histories": files})
+    assert list(frame.columns[:5]) == ["dataset", "model", "epsilon", "recipe.batch", "ladder"]
+    found = [(arm, cell) for arm, cell, _ in figures.cells_in(frame, {"models": {"m": "M"}})]
+    assert found == [
+        ("M, recipe.batch 256", "digits, ε = 8"),
+        ("M, recipe.batch 512", "digits, ε = 8"),
+        ("M, ladder plain", "digits, ε = 8"),
+    ]

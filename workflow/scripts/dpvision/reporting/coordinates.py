@@ -30,15 +30,20 @@ def _values(places: Sequence[dict[str, Any]], names: list[str]) -> int:
     return len({tuple(at.get(name) for name in names) for at in places})
 
 
+def coordinates_of(cells: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the coordinates of all cells: a group that varies more has more of them."""
+    return list(dict.fromkeys(name for cell in cells for name in cell["at"]))
+
+
 def cell_name(at: dict[str, Any], names: Iterable[str] = ("dataset", "epsilon")) -> str:
-    """Call a cell by some of its coordinates: cifar10, ε = 7.42."""
-    return ", ".join(_said(name, at[name]) for name in names if name in at)
+    """Call a cell by those of some coordinates that it has: cifar10, ε = 7.42."""
+    there = [name for name in names if at.get(name) is not None or (name == "epsilon" and name in at)]
+    return ", ".join(_said(name, at[name]) for name in there)
 
 
 def _said(name: str, value: Any) -> str:
-    missing = value is None or value != value  # as pandas reads it
     if name == "epsilon":
-        return "not private" if missing else f"ε = {value:g}" if isinstance(value, float | int) else "ε as spent"
+        return "not private" if value is None else f"ε = {value:g}" if isinstance(value, float | int) else "ε as spent"
     if name in ("dataset", "model"):
         return str(value)
-    return f"{HEADINGS.get(name, name)} {'none' if missing else format(value, 'g') if isinstance(value, float) else value}"
+    return f"{HEADINGS.get(name, name)} {format(value, 'g') if isinstance(value, float) else value}"

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from dpvision.files import replacing
 from dpvision.plan.specs import Spec
-from dpvision.reporting.coordinates import cell_name, telling
+from dpvision.reporting.coordinates import cell_name, coordinates_of, telling
 from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.words import simulation
 
@@ -50,12 +50,12 @@ def save(figure: Figure, csv: Path) -> None:
 
 def stacked(spec: Spec, files: list[str], stage: str) -> pd.DataFrame:
     """Stack the CSV files of a stage's work, with the coordinates of its cell and the seed before each row."""
-    by_folder = {Path(file).parent.name: file for file in files}
+    by_folder, coordinates = {Path(file).parent.name: file for file in files}, coordinates_of(spec["cells"])
     frames = []
     for cell in spec["cells"]:
         for seed, name in cell["work"][stage].items():
             frame = pd.read_csv(by_folder[name]).drop(columns="epsilon", errors="ignore")  # the spent one
-            about = cell["at"] | {"seed": int(seed)}
+            about = {key: cell["at"].get(key) for key in coordinates} | {"seed": int(seed)}
             frames.append(pd.DataFrame([about] * len(frame)).join(frame))
     return pd.concat(frames, ignore_index=True)
 
@@ -64,7 +64,7 @@ def cells_in(frame: pd.DataFrame, labels: dict[str, Any]) -> list[tuple[str, str
     """Part a frame by cell: its arm, which is its model and what else tells it from others; data set and ε; its rows."""
     coordinates = list(frame.columns[: frame.columns.get_loc("seed")])
     parts = list(frame.groupby(coordinates, sort=False, dropna=False))
-    places = [dict(zip(coordinates, key, strict=True)) for key, _ in parts]
+    places = [{name: None if pd.isna(at) else at for name, at in zip(coordinates, key, strict=True)} for key, _ in parts]
     others = [name for name in telling(places) if name not in ("dataset", "model", "epsilon")]
     found = []
     for at, (_, part) in zip(places, parts, strict=True):

@@ -39,12 +39,13 @@ NOTE = "line: median over the seeds, band: their range"
 
 
 def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
+    from dpvision.reporting.coordinates import coordinates_of
     from dpvision.reporting.figures import stacked
 
     frame = stacked(spec, inputs["histories"], "train")
     metric = spec.get("metric", "test_top1")
     drawn = ["validation_top1", metric] if metric == "test_top1" else [metric]
-    frame = frame.reindex(columns=[*spec["cells"][0]["at"], "seed", "epoch", "step", *drawn])
+    frame = frame.reindex(columns=[*coordinates_of(spec["cells"]), "seed", "epoch", "step", *drawn])
     if "validation" in metric:  # in the authors' protocol it is the test split's number that stands there
         frame[metric] = frame[metric].where(frame["protocol"] != "paper")
     return frame

@@ -30,12 +30,16 @@ NOTE = "Ritz values of Lanczos, each widened to a Gaussian of 1/150 of the range
 def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     import pandas as pd
 
+    from dpvision.reporting.coordinates import coordinates_of
+
     hessians = {Path(file).parent.name: read_json(file) for file in inputs["hessians"]}
     rows = []
+    coordinates = coordinates_of(spec["cells"])
     for cell in spec["cells"]:
         for seed, name in cell["work"]["hessian"].items():
             pairs = zip(hessians[name]["ritz_values"], hessians[name]["ritz_weights"], strict=True)
-            rows += [cell["at"] | {"seed": int(seed), "ritz_value": v, "weight": w} for v, w in pairs]
+            about = {key: cell["at"].get(key) for key in coordinates} | {"seed": int(seed)}
+            rows += [about | {"ritz_value": v, "weight": w} for v, w in pairs]
     return pd.DataFrame(rows)
 
 
