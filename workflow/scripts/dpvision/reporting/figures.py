@@ -14,6 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from dpvision.config.cells import COORDINATES
 from dpvision.files import replacing
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import cell_name, coordinates_of, telling
@@ -65,7 +66,8 @@ def cells_in(frame: pd.DataFrame, labels: dict[str, Any]) -> list[tuple[str, str
     coordinates = list(frame.columns[: frame.columns.get_loc("seed")])
     parts = list(frame.groupby(coordinates, sort=False, dropna=False))
     places = [{name: None if pd.isna(at) else at for name, at in zip(coordinates, key, strict=True)} for key, _ in parts]
-    others = [name for name in telling(places) if name not in ("dataset", "model", "epsilon")]
+    said = {*telling(places), *(name for name in coordinates if name not in COORDINATES)} - {"dataset", "model", "epsilon"}
+    others = [name for name in coordinates if name in said]  # what tells cells apart, and whatever their groups vary
     found = []
     for at, (_, part) in zip(places, parts, strict=True):
         arm = ", ".join(filter(None, [labels["models"][str(at["model"])], cell_name(at, others)]))
