@@ -5,6 +5,7 @@ import json
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dpvision.reporting.kinds import KINDS
@@ -12,7 +13,7 @@ from dpvision.reporting.tables import number, write_table
 
 LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}}
 AT = {"dataset": "cifar10", "model": "resnet9", "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-5}
-AT |= {"protocol": "clean"}
+AT |= {"protocol": "clean", "held_out": 100}
 CELLS = [
     {"at": AT, "work": {"train": {"1": "a1", "2": "a2", "3": "a3"}}},
     {"at": AT | {"dataset": "digits"}, "work": {"train": {"1": "b1"}}},
@@ -190,7 +191,7 @@ def test_a_table_of_real_trainings_speaks_of_no_simulation(table):
 
 # --- the protocols side by side ---
 
-AUTHORS = {"at": AT | {"protocol": "paper"}, "work": {"train": {"1": "p1", "2": "p2", "3": "p3"}}}
+AUTHORS = {"at": AT | {"protocol": "paper", "held_out": 0}, "work": {"train": {"1": "p1", "2": "p2", "3": "p3"}}}
 BOTH = {"cells": [CELLS[0], AUTHORS], "accuracy": ACCURACY | {"p1": 0.72, "p2": 0.73, "p3": 0.80}, "columns": "protocol"}
 
 
@@ -418,3 +419,18 @@ def test_nothing_is_said_of_records_of_one_code_commit_and_lock(table):
 )
 def test_numbers_are_short_and_a_dash_stands_for_nothing(value, decimals, text):
     assert number(value, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "unsaid"),
+    [
+        ({}, ["σ the least for the ε", "examples steered"], "nothing was chosen"),
+        ({"held_out": 0}, ["nothing was chosen"], "examples steered"),
+        ({"sigma": 3.0}, ["σ as given"], "σ the least"),
+    ],
+)
+def test_the_note_says_what_chose_and_where_sigma_comes_from(at, said, unsaid):
+    from dpvision.reporting.kinds import accuracy
+
+    note = accuracy.notes({"cells": [{"at": AT | at}]}, {}, pd.DataFrame({"metric": ["top1"]}))[0]
+    assert all(text in note for text in said) and unsaid not in note

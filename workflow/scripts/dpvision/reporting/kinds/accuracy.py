@@ -31,11 +31,12 @@ class Options(Table):
 
 DECIMALS = 2
 NOTE = (
-    "Accuracies in per cent of the {split} examples. Ours, and each seed's, which the CSV has: {weights}, σ the least for "
-    "the ε; held-out training examples steered a learning rate that follows the loss, and whatever a search chose. ε (RDP) and "
-    "ε (PRV): spent by one training, by two accountants, neighbours differing in one example; not counted: searches and the "
-    "held-out examples (ledger.json of each run). n: trainings, one a seed."
+    "Accuracies in per cent of the {split} examples. Ours, and each seed's, which the CSV has: {weights}, {sigma}; {steered}"
+    "ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours differing in one example; not counted: "
+    "searches and held-out examples (ledger.json of each run). n: trainings, one a seed."
 )
+STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose. "
+NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen. "
 AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
 WEIGHTS = {
     "last_step": "at the last step",
@@ -63,7 +64,12 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
         SELECTION: "selection" in frame,
         MINUTES: "minutes" in set(frame["metric"]),
     }
-    note = NOTE.format(split=" and ".join(splits) or "test", weights=" and ".join(weights) or WEIGHTS["last_step"])
+    places = [cell["at"] for cell in spec["cells"]]
+    sigma = "σ as given, where a column says it" if any("sigma" in at for at in places) else "σ the least for the ε"
+    held_out = [at["held_out"] for at in places if at["protocol"] == "clean"]
+    steered = STEERED * any(held_out) + NOTHING * (not all(held_out))
+    said_of = {"split": " and ".join(splits) or "test", "weights": " and ".join(weights) or WEIGHTS["last_step"]}
+    note = NOTE.format(**said_of, sigma=sigma, steered=steered)
     return [note, *(text for text, so in said.items() if so)]
 
 
