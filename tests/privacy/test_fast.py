@@ -1028,9 +1028,9 @@ def without_its_bias(self: Convolution, *args: Any, original: Callable = Convolu
     return y, gain, torch.zeros_like(offset)
 
 
-def forgotten(self: Tape, weight: Any, ways: Any, original: Callable = Tape.add_quickest) -> None:
+def forgotten(self: Tape, weight: Any, *rest: Any, original: Callable = Tape.add_quickest) -> None:
     if self.name(weight) != "0.weight":
-        original(self, weight, ways)
+        original(self, weight, *rest)
 
 
 def views_as_examples(self: Fast, images: Tensor, labels: Tensor, original: Callable = Fast.__call__) -> Gradients:

@@ -120,6 +120,20 @@ class Deferred:
     total: Callable[[Tensor], Tensor]
 
 
+class Vectors:
+    """The gradients of many small weights, each used once, side by side: one norm and one product for all of them."""
+
+    def __init__(self, parts: list[tuple[Weight, Tensor]]) -> None:
+        self.weights = [weight for weight, _ in parts]
+        self.samples = torch.cat([samples for _, samples in parts], 1)
+        self.squares = self.samples.double().square().sum(1)
+
+    def totals(self, factors: Tensor) -> list[tuple[Weight, Tensor]]:
+        """Return each weight with the weighted sum of its gradients."""
+        sums = (factors @ self.samples).split([w.value.numel() for w in self.weights])
+        return list(zip(self.weights, sums, strict=True))
+
+
 Contribution = Kept | Deferred
 Ways = dict[str, Callable[[], Contribution]]  # by name, to the same contribution
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import unfold
 
 from dpvision.privacy.contributions import SLACK, Deferred, Kept, Standardized, Ways, Weight, keep
 
@@ -59,6 +58,32 @@ class Convolution:
             ways["gram"] = lambda: self.gram(x, g, examples)
         return ways
 
+    def kind(self, x: Tensor, examples: int) -> str:
+        """Say all that the times of its ways depend on."""
+        geometry = f"stride {self.stride} padding {self.padding} dilation {self.dilation} groups {self.groups}"
+        weight, order = tuple(self.weight.value.shape), "contiguous" if x.is_contiguous() else "channels last"
+        return f"convolution {weight} {geometry} of {tuple(x.shape[1:])} views {len(x) // examples} {x.dtype} {order}"
+
+    def worth(self, x: Tensor, g: Tensor, examples: int, ways: Ways) -> Ways:
+        """Leave out the ways that arithmetic rules out on a CPU, so that nobody waits for their timing.
+
+        Keeping an example's gradient costs memory traffic for its numbers; its norm by `gram` costs products of pixels.
+        Where the maps are large, patches cost more memory than the library's own gradient takes time; where they are
+        tiny, the calls of `one` take longer than their work.
+        """
+        numbers = self.weight.value.numel()
+        before, after = (len(t) // examples * t.shape[2] * t.shape[3] for t in (x, g))
+        products = before**2 * x.shape[1] + after**2 * (g.shape[1] + self.weight.value[0, 0].numel())
+        work = after * numbers
+        out = set()
+        if "gram" in ways:
+            out = {"one", "grouped", "unfold"} if products < numbers else {"gram"} if products > 64 * numbers else set()
+        if work > 2**24 and self.weight.value[0, 0].numel() > 1:
+            out.add("unfold")
+        if work < 2**20:
+            out.add("one")
+        return {name: way for name, way in ways.items() if name not in out} or ways
+
     def note(self, y: Tensor, bias: Tensor | None) -> None:
         """What the weight and the bias made of the input, for `dots`."""
         if isinstance(self.weight, Standardized) and y.dtype == self.weight.value.dtype:
@@ -81,11 +106,30 @@ class Convolution:
         return self.of_weight(side_by_side(g), side_by_side(x), shape, examples * self.groups).view(examples, *weight.shape)
 
     def unfold(self, x: Tensor, g: Tensor, examples: int) -> Tensor:
-        weight = self.weight.value
-        patches = unfold(x, weight.shape[2:], self.dilation, self.padding, self.stride)
-        patches = patches.view(examples, -1, self.groups, weight[0].numel(), patches.shape[2])
-        gradients = g.reshape(examples, -1, self.groups, len(weight) // self.groups, patches.shape[4])
-        return torch.einsum("bvgot,bvgnt->bgon", gradients, patches).reshape(examples, *weight.shape)
+        weight, groups = self.weight.value, self.groups
+        patches = self._patches(x).unflatten(-1, (groups, -1)).unflatten(0, (examples, -1))  # e, views, h, w, kernel, groups, c
+        gradients = g.permute(0, 2, 3, 1).unflatten(-1, (groups, -1)).unflatten(0, (examples, -1))
+        rows = patches.permute(0, 6, 1, 2, 3, 4, 5, 7).reshape(examples * groups, -1, weight[0].numel())
+        outputs = gradients.permute(0, 4, 5, 1, 2, 3).reshape(examples * groups, len(weight) // groups, -1)
+        found = torch.bmm(outputs, rows).view(examples, len(weight), *weight.shape[2:], weight.shape[1])
+        return found.movedim(-1, 2)
+
+    def _patches(self, x: Tensor) -> Tensor:
+        """Return what each output sees, [images, height, width, kernel's height and width, channels], as a view."""
+        (up, left), (down, right), (high, wide) = self.padding, self.dilation, self.weight.value.shape[2:]
+        n, channels, height, width = x.shape
+        pixels = x.permute(0, 2, 3, 1)
+        if up or left or not pixels.is_contiguous():
+            padded = x.new_zeros(n, height + 2 * up, width + 2 * left, channels)
+            padded[:, up : up + height, left : left + width] = pixels
+            pixels = padded
+        rows, columns = (
+            (size - reach * (kernel - 1) - 1) // stride + 1
+            for size, reach, kernel, stride in zip(pixels.shape[1:3], self.dilation, (high, wide), self.stride, strict=True)
+        )
+        image, row, column, _ = pixels.stride()
+        strides = (image, row * self.stride[0], column * self.stride[1], row * down, column * right, 1)
+        return pixels.as_strided((n, rows, columns, high, wide, channels), strides)
 
     def gram(self, x: Tensor, g: Tensor, examples: int) -> Deferred:
         wide = self.weight.value.dtype

@@ -18,14 +18,16 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from dpvision.memory import peak_mb
+from dpvision.privacy.candidates import candidates
 from dpvision.privacy.clipping import Clipped, Gradients, clip_factors, losses_of, trainable
-from dpvision.privacy.contributions import Contribution, Kept, Ways, Weight, keep
+from dpvision.privacy.contributions import Contribution, Kept, Vectors, Ways, Weight, keep
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Tape
 
@@ -35,9 +37,10 @@ Choices = dict[str, Any]
 Times = dict[str, dict[str, float]]  # in seconds, of each way of each layer
 
 FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
-SIZES = {"cpu": (8, 16, 32), "cuda": (64, 128, 256, 512, 1024, 2048)}  # images at once
 CLEARLY = 0.9  # of the time of what was quickest so far
-PASSES = 3  # over the layers, in which every way has a turn
+HOPELESS = 3  # times as slow as the quickest, in its first call: not timed again
+ENOUGH = 0.05  # seconds for the timing of one choice: a chance that shorter ones give to noise
+PASSES = 2  # over the layers, in which every way has a turn
 NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
 UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
 
@@ -117,43 +120,69 @@ class Fast(Clipped):
             raise Refused(f"some weight: {NOT_UNDERSTOOD}")
 
     def timed(self, images: Tensor, labels: Tensor) -> Choices:
-        """The quickest choices by time an image, found one after the other."""
-        cpu = images.device.type == "cpu"
-        first = {**UNTIMED, "workers": torch.get_num_threads() if cpu else 1, "memory_format": "channels last"}
-        first["mish"] = "pieces" if cpu else "torch"
-        views = images.shape[1] if images.dim() == 5 else 1
-        best, cost = first, math.inf
-        for size in SIZES[images.device.type]:
-            found, seconds, peak = self._try({**first, "images": size}, images, labels)
-            if seconds < cost:
-                best, cost = found, seconds
-            if 2 * peak > self.memory_mb or size * first["workers"] >= len(labels) * views:
-                break  # the next size would not fit, or not be filled
-        for change in ({"memory_format": "contiguous", "layers": {}}, {"mish": "torch" if cpu else "pieces"}):
-            found, seconds, _ = self._try({**best, **change}, images, labels)
+        """Return the quickest choices by time an image, found one after the other."""
+        worth = candidates(images.device)
+        usual = {**UNTIMED, "workers": worth.workers[0], "images": worth.images[0], "mish": worth.mish[0]}
+        cut = partial(self._part, images, labels)
+        best, cost = usual, math.inf
+        for memory_format in worth.memory_formats:
+            tried = self._with_layers({**usual, "memory_format": memory_format}, *cut(usual))
+            seconds, _ = self._cost(tried, *cut(tried))
             if seconds < CLEARLY * cost:
-                best, cost = found, seconds
+                best, cost = tried, seconds
+        timed_at = best["images"]
+        seconds, growth = self._cost(best, *cut(best))
+        for before, size in pairwise(worth.images):
+            growth *= size / before
+            if growth > self.memory_mb or before * best["workers"] >= len(labels) * self._views(images):
+                break  # this size would not fit, or is no larger
+            tried = {**best, "images": size}
+            seconds, growth = self._cost(tried, *cut(tried))
+            if seconds >= cost:
+                break
+            best, cost = tried, seconds
+        changes = [{"workers": workers, "images": best["images"] * best["workers"]} for workers in worth.workers[1:]]
+        changes += [{"mish": mish} for mish in worth.mish[1:]] if self.workers and self.workers[0].replaced else []
+        for change in changes:
+            tried = {**best, **change}
+            seconds, _ = self._cost(tried, *cut(tried))
+            if seconds < CLEARLY * cost:
+                best, cost = tried, seconds
+        if min(best["images"], len(labels)) > timed_at:
+            best = self._with_layers({**best, "layers": {}}, *cut(best))
         return best
 
-    def _try(self, choices: Choices, images: Tensor, labels: Tensor) -> tuple[Choices, float, float]:
-        """The choices with layers timed where they were not yet; their seconds an image, and their peak of memory."""
-        views = images.shape[1] if images.dim() == 5 else 1
-        count = min(len(labels), choices["workers"] * max(1, choices["images"] // views))
-        images, labels = images[:count], labels[:count]
-        if not choices["layers"]:
-            choices = {**choices, "layers": {}}
-            few, alone = math.ceil(count / choices["workers"]), {**choices, "workers": 1}
-            times: Times = {}
-            self.workers = [Worker(self.network, self.parameters, times)]
-            task = partial(self.run, images[:few], labels[:few], self.clip, alone)
-            for _ in range(PASSES):
-                list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
-            choices["layers"] = {key: quickest(of_ways) for key, of_ways in times.items()}
+    @staticmethod
+    def _views(images: Tensor) -> int:
+        return images.shape[1] if images.dim() == 5 else 1
+
+    def _part(self, images: Tensor, labels: Tensor, choices: Choices) -> tuple[Tensor, Tensor]:
+        """Return as many examples as all workers have at once."""
+        count = min(len(labels), choices["workers"] * max(1, choices["images"] // self._views(images)))
+        return images[:count], labels[:count]
+
+    def _with_layers(self, choices: Choices, images: Tensor, labels: Tensor) -> Choices:
+        """Time the ways of each layer on one worker's part."""
+        few, alone = math.ceil(len(labels) / choices["workers"]), {**choices, "workers": 1}
+        watch = Stopwatch()
+        self.workers = [Worker(self.network, self.parameters, watch)]
+        task = partial(self.run, images[:few], labels[:few], self.clip, alone)
+        for _ in range(PASSES):
+            list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
+            watch.next_pass()
         self.workers = []
+        return {**choices, "layers": watch.quickest()}
+
+    def _cost(self, choices: Choices, images: Tensor, labels: Tensor) -> tuple[float, float]:
+        """Return the seconds an image, and by how many MB memory grew at the highest."""
+        with peak_mb(images.device) as before:
+            pass
         with peak_mb(images.device) as peak:
             self.run(images, labels, self.clip, choices)
-        seconds = min(_seconds(lambda: self.run(images, labels, self.clip, choices)) for _ in range(2))
-        return choices, seconds / (count * views), peak[0]
+        times = [_seconds(lambda: self.run(images, labels, self.clip, choices)) for _ in range(2)]
+        while sum(times) < ENOUGH:
+            times.append(_seconds(lambda: self.run(images, labels, self.clip, choices)))
+        return min(times) / (len(labels) * self._views(images)), peak[0] - before[0]
 
     def _nothing(self, images: Tensor) -> Gradients:
         none = images.new_zeros(0)
@@ -161,12 +190,13 @@ class Fast(Clipped):
 
 
 class Worker:
-    """Clips part after part; keeps the memory that it borrowed. `times`, if given, is where it notes those of all ways."""
+    """Clips part after part, and keeps the memory that it borrowed. With a stopwatch it times the ways of layers."""
 
-    def __init__(self, network: nn.Module, parameters: list[nn.Parameter], times: Times | None = None) -> None:
-        self.network, self.parameters, self.times = network, parameters, times
+    def __init__(self, network: nn.Module, parameters: list[nn.Parameter], watch: "Stopwatch | None" = None) -> None:
+        self.network, self.parameters, self.watch = network, parameters, watch
+        self.names = {id(p): name for name, p in network.named_parameters()}
         self.rooms: dict[tuple[str, int], Tensor] = {}
-        self.rough, self.used = False, set[int]()
+        self.rough, self.replaced, self.used = False, False, set[int]()
 
     def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
         self.weights = {id(p): Weight(p) for p in self.parameters}  # as they are now
@@ -183,30 +213,35 @@ class Worker:
         """Losses and norms; the sums go to the totals."""
         self.layers, self.lent = choices["layers"], 0
         quick = choices["mish"] == "pieces"
-        tape = Tape(self.network, self.weights, len(labels), self.choose, self.room, quick)
+        tape = Tape(self.names, self.weights, len(labels), self.choose, self.room, quick)
         with tape, torch.enable_grad():
             losses = losses_of(self.network, tape.watch(images), labels)
         losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
-        self.rough, self.used = tape.rough, set(tape.uses)
+        self.rough, self.used, self.replaced = tape.rough, set(tape.uses), tape.replaced
         contributions = list(_joined(tape))
+        vectors = [Vectors(tape.vectors)] if tape.vectors else []
         losses = losses.detach()
-        norms = sum((c.squares for c in contributions), losses.new_zeros(len(losses), dtype=torch.float64)).sqrt()
+        squares = [c.squares for c in (*contributions, *vectors)]
+        norms = torch.stack(squares).sum(0).sqrt() if squares else losses.new_zeros(len(losses), dtype=torch.float64)
         finite = norms.isfinite()
         if not finite.all():  # contributes nothing; times 0 it would still be NaN
             if finite.any():
                 self.part(images[finite], labels[finite], clip, choices)
             return losses, norms
         factors = clip_factors(norms, clip, self.parameters[0].dtype)
-        for contribution in contributions:
-            weight, total = contribution.weight, contribution.total(factors)
+        totals = [(c.weight, c.total(factors)) for c in contributions]
+        for weight, total in (*totals, *(total for v in vectors for total in v.totals(factors))):
             so_far = self.totals.get(id(weight))
             self.totals[id(weight)] = (weight, total if so_far is None else so_far[1].add_(total))
         return losses, norms
 
-    def choose(self, key: str, ways: Ways) -> Contribution:
-        if key not in self.layers and self.times is not None:
-            note(ways, self.times.setdefault(key, {}))
-        name = self.layers.get(key, next(iter(ways)))
+    def choose(self, key: str, kind: str, ways: Ways, worth: Callable[[Ways], Ways]) -> Contribution:
+        if key in self.layers:
+            name = self.layers[key]
+        elif self.watch is not None:
+            name = self.watch.note(key, kind, worth(ways))
+        else:
+            name = next(iter(worth(ways)))
         if name not in ways:
             raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
         return ways[name]()
@@ -238,19 +273,44 @@ def _joined(tape: Tape) -> Iterable[Contribution]:
         yield keep(tape.weights[id(p)], sample)
 
 
-def note(ways: Ways, times: dict[str, float]) -> None:
-    """Each way's time for norms and sum, if it is the best so far: a first call also makes ready what it calls."""
-    for name, way in ways.items():
+class Stopwatch:
+    """The times of the ways of layers; layers of the same kind share theirs."""
 
-        def whole(way: Callable[[], Contribution] = way) -> None:
-            found = way()
-            found.total(torch.ones_like(found.squares, dtype=found.weight.value.dtype))
+    def __init__(self) -> None:
+        self.only: dict[str, str] = {}  # ways of layers that have no other
+        self.kinds: dict[str, str] = {}  # of the other layers
+        self.times: Times = {}  # of each kind
+        self.done = set[str]()  # in this pass
 
-        times[name] = min(_seconds(whole), times.get(name, math.inf))
+    def note(self, layer: str, kind: str, ways: Ways) -> str:
+        """Time each way's norms and sum, once a pass for each kind; say which is the quickest so far."""
+        if len(ways) == 1:
+            self.only[layer] = next(iter(ways))
+            return self.only[layer]
+        self.kinds[layer], times = kind, self.times.setdefault(kind, {})
+        if kind not in self.done:
+            self.done.add(kind)
+            for name, way in ways.items():
+                if times and times.get(name, 0) > HOPELESS * min(times.values()):
+                    continue
+
+                def whole(way: Callable[[], Contribution] = way) -> None:
+                    found = way()
+                    found.total(torch.ones_like(found.squares, dtype=found.weight.value.dtype))
+
+                times[name] = min(_seconds(whole), times.get(name, math.inf))  # a first call also makes ready what it calls
+        return quickest(times)
+
+    def next_pass(self) -> None:
+        self.done.clear()
+
+    def quickest(self) -> dict[str, str]:
+        """Return the way of each layer."""
+        return self.only | {layer: quickest(self.times[kind]) for layer, kind in self.kinds.items()}
 
 
 def quickest(times: dict[str, float]) -> str:
-    """What is ahead by little stays behind: timings are noisy, and the first way asks for the least memory."""
+    """Return the quickest; what is ahead by little stays behind: timings are noisy, and the first asks for least memory."""
     name, best = next(iter(times.items()))
     for candidate, seconds in times.items():
         if seconds < CLEARLY * best:

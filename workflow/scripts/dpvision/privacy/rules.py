@@ -6,6 +6,7 @@ data that are wanted. Data come as [examples * views, ...].
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -52,7 +53,8 @@ class Convolve:
         g = alike(g, x)
         key = tape.name(self.convolution.weight)
         ways = self.convolution.ways(x, g, tape.examples, lambda *like: tape.room(key, *like))
-        tape.add_quickest(self.convolution.weight, ways)
+        worth = partial(self.convolution.worth, x, g, tape.examples)
+        tape.add_quickest(self.convolution.weight, ways, self.convolution.kind(x, tape.examples), worth)
         self.convolution.made = None  # nothing holds the output longer than the input
         tape.add(self.bias, lambda: per_example(g, tape.examples, self.convolution.weight.value.dtype))
         return (self.convolution.of_input(g, x, weight) if wanted[0] else None,)
@@ -61,7 +63,7 @@ class Convolve:
 def per_example(t: Tensor, examples: int, dtype: torch.dtype) -> Tensor:
     """[examples * views, channels, ...] summed over views and positions: [examples, channels]."""
     t = t.sum(tuple(range(2, t.dim())), dtype=dtype) if t.dim() > 2 else t.to(dtype)
-    return t.view(examples, -1, t.shape[1]).sum(1)
+    return t if len(t) == examples else t.view(examples, -1, t.shape[1]).sum(1)
 
 
 def conv2d(
@@ -101,7 +103,8 @@ class Linear:
         (x, weight), examples = kept, self.tape.examples
         wide = self.weight.value.dtype
         outputs, inputs = (t.reshape(examples, -1, t.shape[-1]).to(wide) for t in (g, x))
-        self.tape.add_quickest(self.weight, self._ways(inputs, outputs))
+        kind = f"linear {tuple(weight.shape)} rows {inputs.shape[1]}"
+        self.tape.add_quickest(self.weight, self._ways(inputs, outputs), kind, partial(self._worth, inputs))
         self.tape.add(self.bias, lambda: outputs.sum(1))
         return (g @ weight if wanted[0] else None,)
 
@@ -111,6 +114,11 @@ class Linear:
         if x.shape[1] ** 2 <= 4 * self.weight.value.numel():
             ways["gram"] = lambda: self._gram(x, g)
         return ways
+
+    def _worth(self, x: Tensor, ways: Ways) -> Ways:
+        """Leave the product out where the norm costs next to nothing beside it."""
+        few = x.shape[1] ** 2 * sum(self.weight.value.shape) < self.weight.value.numel()
+        return {"gram": ways["gram"]} if few and "gram" in ways else ways
 
     def _gram(self, x: Tensor, g: Tensor) -> Deferred:
         both = torch.bmm(x, x.transpose(1, 2))
@@ -143,11 +151,17 @@ class GroupNorm:
 
     def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
         x, mean, scale = kept
-        of_x, channels = x.dtype, x.shape[1]
+        of_x = x.dtype
         x, g = _wide(x), _wide(alike(g, x))
         whole, along = (t.sum(tuple(range(2, t.dim()))) if t.dim() > 2 else t for t in (g, g * x))
-        mean_of, scale_of = (t.view(len(x), -1).repeat_interleave(channels // self.groups, 1) for t in (mean, scale))
-        self.tape.add(self.weight, lambda: per_example((along - whole * mean_of) * scale_of, self.tape.examples, whole.dtype))
+
+        def of_weight() -> Tensor:
+            by_group = (t.view(len(x), self.groups, -1) for t in (along, whole, mean, scale))
+            products, sums, means, scales = by_group
+            found = (products - sums * means) * scales
+            return per_example(found.view_as(along), self.tape.examples, whole.dtype)
+
+        self.tape.add(self.weight, of_weight)
         self.tape.add(self.bias, lambda: per_example(whole, self.tape.examples, whole.dtype))
         if not wanted[0]:
             return (None,)

@@ -10,13 +10,12 @@ turn the batch into another dimension.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
 
 from dpvision.privacy.contributions import Contribution, Derived, Standardized, Ways, Weight, keep
 from dpvision.privacy.mish import Mish, replaceable
@@ -27,19 +26,21 @@ from dpvision.standardized import standardized
 class Tape(TorchFunctionMode):
     def __init__(
         self,
-        network: nn.Module,
+        names: dict[int, str],  # of the parameters, by the id of each
         weights: dict[int, Weight],  # the parameters; what is made of them serves all tapes that take them
         examples: int,
-        choose: Callable[[str, Ways], Contribution],
+        choose: Callable[[str, str, Ways, Callable[[Ways], Ways]], Contribution],
         room: Callable[..., Tensor],
         quick_mish: bool,
     ) -> None:
         super().__init__()
         self.examples, self.choose, self.room, self.quick_mish = examples, choose, room, quick_mish
-        self.names = {id(p): name for name, p in network.named_parameters()}
+        self.names = names
         self.weights = dict(weights)  # by the id of their tensor, which they hold
         self.uses: Counter[int] = Counter()  # of each parameter
         self.contributions: list[Contribution] = []
+        self.vectors: list[tuple[Weight, Tensor]] = []  # contributions of vectors that are used once: [examples, numbers]
+        self.replaced = False  # a Mish, by the one in pieces
         self.rough = False  # computed in less than the weights' precision
         self.start = torch.zeros((), requires_grad=True)  # where the backward pass ends: data and weights need no gradient
 
@@ -50,21 +51,22 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        tensors = list(tensors_in((args, kwargs)))
         weights = [t for t in tensors if id(t) in self.weights]
         of_data = any(getattr(t, "of_data", False) for t in tensors)
         if of_data and (weights or func in ALWAYS):
             out = RULES.get(func, generic)(self, func, *args, **kwargs)
         elif self.quick_mish and replaceable(func, args, kwargs):
             out = Mish.apply(args[0])
+            self.replaced = True
         elif func is standardized and [type(self.weights[id(w)]) for w in weights] == [Weight, Weight]:
             out = self._standardized(*args)
         else:
             out = func(*args, **kwargs)
-        for t in tree_leaves(out):
-            if isinstance(t, Tensor) and of_data:
+        for t in tensors_in(out):
+            if of_data:
                 t.of_data = True  # type: ignore[attr-defined]
-            elif isinstance(t, Tensor) and weights and t.requires_grad and id(t) not in self.weights:
+            elif weights and t.requires_grad and id(t) not in self.weights:
                 parameters = dict.fromkeys(p for w in weights for p in self.weights[id(w)].parameters)
                 self.weights[id(t)] = Derived(t, list(parameters))
         return out
@@ -100,13 +102,18 @@ class Tape(TorchFunctionMode):
 
     def add(self, weight: Weight | None, samples: Callable[[], Tensor]) -> None:
         """Every example's gradient, made if it is asked for."""
-        if weight:
+        if not weight:
+            return
+        if weight.value.dim() == 1 and self.alone(weight):
+            self.vectors.append((weight, samples()))
+        else:
             self.contributions.append(keep(weight, samples()))
 
-    def add_quickest(self, weight: Weight, ways: Ways) -> None:
-        if not self.alone(weight):
+    def add_quickest(self, weight: Weight, ways: Ways, kind: str, worth: Callable[[Ways], Ways]) -> None:
+        if not (alone := self.alone(weight)):
             ways = {name: way for name, way in ways.items() if name != "gram"}
-        self.contributions.append(self.choose(self.name(weight), ways))
+        kind = f"{kind} {type(weight).__name__}{'' if alone else ' shared'}"
+        self.contributions.append(self.choose(self.name(weight), kind, ways, worth))
 
     def lowered(self, t: Tensor) -> Tensor:
         """In the precision that autocast asks for."""
@@ -117,6 +124,17 @@ class Tape(TorchFunctionMode):
 
     def apply(self, operation: Any, *data: Tensor) -> Tensor:
         return _Operation.apply(self.start, operation, *data)
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Find the tensors in a value, or in the lists, tuples and dictionaries that it is made of."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from tensors_in(part)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
 
 
 class _Operation(torch.autograd.Function):
