@@ -231,6 +231,18 @@ class Divided(nn.Module):
         return weight / weight.norm()
 
 
+class Attention(nn.Module):
+    """PyTorch's module, of a sequence with itself or with its first half."""
+
+    def __init__(self, half: bool = False, **options: Any) -> None:
+        super().__init__()
+        self.half, self.module = half, nn.MultiheadAttention(6, 2, batch_first=True, **options)
+
+    def forward(self, x: Tensor) -> Tensor:
+        other = x[:, :3] if self.half else x
+        return self.module(x, other, other, need_weights=False)[0]
+
+
 class Masked(nn.Module):
     def __init__(self, like: Tensor) -> None:
         super().__init__()
@@ -305,6 +317,11 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "prelu of channels": lambda: net(conv(), nn.PReLU(4)),
     "transposed convolution": lambda: net(nn.ConvTranspose2d(2, 3, 3, stride=2), nn.Tanh()),
     "convolution of sequences": lambda: net(nn.Flatten(2), nn.Conv1d(2, 4, 3, padding=1), nn.Tanh()),
+    "attention": lambda: net(nn.Flatten(2), nn.Linear(30, 6), Attention()),
+    "attention to a part, without biases": lambda: net(nn.Flatten(1, 2), nn.Linear(5, 6), Attention(True, bias=False)),
+    "a layer of a transformer": lambda: net(
+        nn.Flatten(1, 2), nn.Linear(5, 6), nn.TransformerEncoderLayer(6, 2, 7, 0.0, batch_first=True)
+    ),
     "pooling and upsampling": lambda: net(conv(padding=1), nn.MaxPool2d(2), nn.Upsample(scale_factor=2), nn.AvgPool2d(2)),
 }
 OPERATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -336,6 +353,18 @@ OPERATIONS: dict[str, Callable[[], nn.Module]] = {
     ),
     "p + x * p": lambda: Net(lambda n, x: torch.addcmul(n.p, x, n.p).tanh(), p=of_lengths(5)),
     "p expanded like x": lambda: Net(lambda n, x: n.p.expand_as(x) * x.tanh(), p=of_lengths(2, 1, 5)),
+    "a class token": lambda: Net(
+        lambda n, x: torch.cat([n.token.expand(len(x), -1, -1), x.flatten(1, 2)], 1).tanh() + n.place,
+        token=of_lengths(1, 1, 5),
+        place=of_lengths(1, 13, 5),
+    ),
+    "a class token, repeated": lambda: Net(
+        lambda n, x: torch.cat([n.token.repeat(len(x), 1, 1), x[:, 0]], 1).tanh(), token=of_lengths(1, 2, 5)
+    ),
+    "a class token made of another": lambda: Net(
+        lambda n, x: torch.cat([(2 * n.token).broadcast_to(len(x), 3, 5), x[:, 0]], 1).tanh() * n.token.sum(),
+        token=of_lengths(3, 1),
+    ),
     "embedded positions": lambda: Net(lambda n, x: torch.tanh(x + n.table(torch.arange(6))), table=nn.Embedding(6, 5)),
     "embedding": lambda: Net(embedded, table=of_lengths(3, 2)),
     "bilinear": lambda: Net(lambda n, x: n.both(x[:, 0], x[:, 1]), both=nn.Bilinear(5, 5, 3)),

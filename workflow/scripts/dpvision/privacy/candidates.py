@@ -25,4 +25,3 @@ def candidates(device: torch.device) -> Candidates:
     threads = torch.get_num_threads()
     workers = (threads, 1) if threads > 1 else (1,)
     return Candidates((16, 64, 256, 1024, 4096), ("channels last", "contiguous"), ("pieces", "torch"), workers)
-

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+ROW = 256  # numbers whose squares are summed before float64
 SLACK = 16  # roundings by which a norm that is not taken from the gradient itself is enlarged
 
 
@@ -125,13 +126,15 @@ class Vectors:
 
     def __init__(self, parts: list[tuple[Weight, Tensor]]) -> None:
         self.weights = [weight for weight, _ in parts]
-        self.samples = torch.cat([samples for _, samples in parts], 1)
-        self.squares = self.samples.double().square().sum(1)
+        self.numbers = sum(samples.shape[1] for _, samples in parts)
+        filling = parts[0][1].new_zeros(len(parts[0][1]), -self.numbers % ROW)
+        self.samples = torch.cat([*(samples for _, samples in parts), filling], 1)
+        self.squares = row_squares(self.samples.unflatten(1, (-1, ROW))).sum(1)
 
     def totals(self, factors: Tensor) -> list[tuple[Weight, Tensor]]:
         """Return each weight with the weighted sum of its gradients."""
-        sums = (factors @ self.samples).split([w.value.numel() for w in self.weights])
-        return list(zip(self.weights, sums, strict=True))
+        sums = (factors @ self.samples).split([*(w.value.numel() for w in self.weights), self.samples.shape[1] - self.numbers])
+        return list(zip(self.weights, sums[:-1], strict=True))
 
 
 Contribution = Kept | Deferred

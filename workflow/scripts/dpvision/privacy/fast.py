@@ -52,7 +52,7 @@ class Fast(Clipped):
         self.network, self.clip, self.memory_mb = network, clip, memory_mb
         self.parameters = trainable(network)
         self.choices: Choices = choices or {}
-        self.checked = False
+        self.checked, self.expanding = False, set[int]()
         self.workers: list[Worker] = []
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
@@ -75,7 +75,7 @@ class Fast(Clipped):
         parts = min(count, math.ceil(parts / choices["workers"]) * choices["workers"])
         cut = list(zip(images.tensor_split(parts), labels.tensor_split(parts), strict=True))
         while len(self.workers) < choices["workers"]:
-            self.workers.append(Worker(self.network, self.parameters))
+            self.workers.append(Worker(self.network, self.parameters, self.expanding))
         shares = [
             cut[i * parts // choices["workers"] : (i + 1) * parts // choices["workers"]] for i in range(choices["workers"])
         ]
@@ -91,7 +91,7 @@ class Fast(Clipped):
             images = torch.randn(3, *images.shape[1:]).to(images)
             labels = labels[torch.arange(3, device=labels.device) % len(labels)]
             state = torch.get_rng_state()  # the same coins for all passes, should the network toss any
-            worker = Worker(self.network, self.parameters)
+            worker = Worker(self.network, self.parameters, None)
             found = worker.run([(images.clone(), labels)], torch.finfo(torch.float32).max, UNTIMED)
             probes = []
             for shift in (100, -100):  # of the others, which must not matter to the first
@@ -99,6 +99,7 @@ class Fast(Clipped):
                 probes.append(losses_of(self.network, torch.cat([images[:1], images[1:] + shift]), labels)[0])
             torch.set_rng_state(state)
             losses = losses_of(self.network, images.requires_grad_(), labels)
+        self.expanding = worker.expanded
         tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)
         mixed = any((probe - losses[0]).abs() > least * losses[0].abs() for probe in probes)
         each = []
@@ -165,7 +166,7 @@ class Fast(Clipped):
         """Time the ways of each layer on one worker's part."""
         few, alone = math.ceil(len(labels) / choices["workers"]), {**choices, "workers": 1}
         watch = Stopwatch()
-        self.workers = [Worker(self.network, self.parameters, watch)]
+        self.workers = [Worker(self.network, self.parameters, self.expanding, watch)]
         task = partial(self.run, images[:few], labels[:few], self.clip, alone)
         for _ in range(PASSES):
             list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
@@ -192,11 +193,17 @@ class Fast(Clipped):
 class Worker:
     """Clips part after part, and keeps the memory that it borrowed. With a stopwatch it times the ways of layers."""
 
-    def __init__(self, network: nn.Module, parameters: list[nn.Parameter], watch: "Stopwatch | None" = None) -> None:
-        self.network, self.parameters, self.watch = network, parameters, watch
+    def __init__(
+        self,
+        network: nn.Module,
+        parameters: list[nn.Parameter],
+        expanding: set[int] | None,  # as the tape takes it
+        watch: "Stopwatch | None" = None,
+    ) -> None:
+        self.network, self.parameters, self.expanding, self.watch = network, parameters, expanding, watch
         self.names = {id(p): name for name, p in network.named_parameters()}
         self.rooms: dict[tuple[str, int], Tensor] = {}
-        self.rough, self.replaced, self.used = False, False, set[int]()
+        self.rough, self.replaced, self.used, self.expanded = False, False, set[int](), set[int]()
 
     def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
         self.weights = {id(p): Weight(p) for p in self.parameters}  # as they are now
@@ -213,11 +220,11 @@ class Worker:
         """Losses and norms; the sums go to the totals."""
         self.layers, self.lent = choices["layers"], 0
         quick = choices["mish"] == "pieces"
-        tape = Tape(self.names, self.weights, len(labels), self.choose, self.room, quick)
+        tape = Tape(self.names, self.weights, len(labels), self.choose, self.room, quick, self.expanding)
         with tape, torch.enable_grad():
             losses = losses_of(self.network, tape.watch(images), labels)
         losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
-        self.rough, self.used, self.replaced = tape.rough, set(tape.uses), tape.replaced
+        self.rough, self.used, self.replaced, self.expanded = tape.rough, set(tape.uses), tape.replaced, tape.expanded
         contributions = list(_joined(tape))
         vectors = [Vectors(tape.vectors)] if tape.vectors else []
         losses = losses.detach()
@@ -235,11 +242,11 @@ class Worker:
             self.totals[id(weight)] = (weight, total if so_far is None else so_far[1].add_(total))
         return losses, norms
 
-    def choose(self, key: str, kind: str, ways: Ways, worth: Callable[[Ways], Ways]) -> Contribution:
+    def choose(self, key: str, ways: Ways, kind: Callable[[], str], worth: Callable[[Ways], Ways]) -> Contribution:
         if key in self.layers:
             name = self.layers[key]
         elif self.watch is not None:
-            name = self.watch.note(key, kind, worth(ways))
+            name = self.watch.note(key, kind(), worth(ways))
         else:
             name = next(iter(worth(ways)))
         if name not in ways:

@@ -54,7 +54,7 @@ class Convolve:
         key = tape.name(self.convolution.weight)
         ways = self.convolution.ways(x, g, tape.examples, lambda *like: tape.room(key, *like))
         worth = partial(self.convolution.worth, x, g, tape.examples)
-        tape.add_quickest(self.convolution.weight, ways, self.convolution.kind(x, tape.examples), worth)
+        tape.add_quickest(self.convolution.weight, ways, lambda: self.convolution.kind(x, tape.examples), worth)
         self.convolution.made = None  # nothing holds the output longer than the input
         tape.add(self.bias, lambda: per_example(g, tape.examples, self.convolution.weight.value.dtype))
         return (self.convolution.of_input(g, x, weight) if wanted[0] else None,)
@@ -103,7 +103,7 @@ class Linear:
         (x, weight), examples = kept, self.tape.examples
         wide = self.weight.value.dtype
         outputs, inputs = (t.reshape(examples, -1, t.shape[-1]).to(wide) for t in (g, x))
-        kind = f"linear {tuple(weight.shape)} rows {inputs.shape[1]}"
+        kind = lambda: f"linear {tuple(weight.shape)} rows {inputs.shape[1]}"  # noqa: E731
         self.tape.add_quickest(self.weight, self._ways(inputs, outputs), kind, partial(self._worth, inputs))
         self.tape.add(self.bias, lambda: outputs.sum(1))
         return (g @ weight if wanted[0] else None,)
@@ -189,6 +189,33 @@ def group_norm(
     return tape.apply(GroupNorm(tape, num_groups, weight, bias, eps), input)
 
 
+class LayerNorm:
+    def __init__(self, tape: "Tape", shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> None:
+        self.tape, self.shape, self.eps = tape, shape, eps
+        self.weight, self.bias = tape.use_any(weight), tape.use_any(bias)
+        self.value = None if weight is None else weight.detach()
+        self.offset = None if bias is None else bias.detach()
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        y, mean, scale = torch.native_layer_norm(_wide(x), self.shape, self.value, self.offset, self.eps)
+        return y.to(x.dtype), x, mean, scale
+
+    def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
+        x, mean, scale = kept
+        of_x, examples = x.dtype, self.tape.examples
+        x, g = _wide(x).contiguous(), _wide(g).contiguous()
+
+        def each(t: Tensor) -> Tensor:
+            return t.reshape(examples, -1, *self.shape).sum(1)
+
+        self.tape.add(self.weight, lambda: each(g * ((x - mean) * scale)))
+        self.tape.add(self.bias, lambda: each(g))
+        if not wanted[0]:
+            return (None,)
+        backward = torch.ops.aten.native_layer_norm_backward
+        return (backward(g, x, self.shape, mean, scale, self.value, self.offset, [True, False, False])[0].to(of_x),)
+
+
 def layer_norm(
     tape: "Tape",
     func: Any,
@@ -198,7 +225,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    return affine(tape, F.layer_norm(input, normalized_shape, eps=eps), weight, bias)
+    tape.check(func, weight, input)
+    return tape.apply(LayerNorm(tape, tuple(normalized_shape), weight, bias, eps), input)
 
 
 def instance_norm(
@@ -289,6 +317,80 @@ def _elementwise(multiplies: bool) -> Callable[..., Tensor]:
 multiply, add = _elementwise(True), _elementwise(False)
 
 
+class Expand:
+    """A weight that every image gets a copy of, like the class token of a transformer: from here on it is data."""
+
+    def __init__(self, tape: "Tape", weight: Weight, shape: torch.Size) -> None:
+        self.tape, self.weight, self.shape = tape, weight, shape
+
+    def forward(self) -> tuple[Tensor, ...]:
+        return (self.weight.value.expand(self.shape).clone(),)
+
+    def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[()]:
+        examples, value = self.tape.examples, self.weight.value
+        self.tape.add(
+            self.weight, lambda: torch.stack([row.sum_to_size(value.shape) for row in g.unflatten(0, (examples, -1))])
+        )
+        return ()
+
+
+def expanded(tape: "Tape", weight: Tensor, made: Any) -> Tensor | None:
+    """Return the copies of a weight as data, if `made` is one copy an image."""
+    if not isinstance(made, Tensor) or made.dim() == 0 or len(made) != tape.images:
+        return None
+    alike = weight.dim() < made.dim() or (weight.dim() == made.dim() and len(weight) == 1)
+    if not alike or torch.broadcast_shapes(weight.shape, made.shape) != made.shape or not tape.may_expand(weight):
+        return None
+    return tape.apply(Expand(tape, tape.use(weight), made.shape))
+
+
+EXPANDING = {Tensor.expand, Tensor.repeat, torch.broadcast_to, Tensor.broadcast_to}
+
+
+def attention(
+    tape: "Tape",
+    func: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    is_causal: bool = False,
+    **others: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Carry out PyTorch's module of attention with linear layers, the examples first; the module has them second."""
+    rare = [bias_k, bias_v, key_padding_mask, add_zero_attn or None, use_separate_proj_weight or None]
+    if any(option is not None for option in rare) or need_weights or query.dim() != 3:
+        why = "only plain attention is known here; call it with need_weights=False, or write it out with linear layers"
+        raise refuse(tape, func, in_proj_weight, why)
+    assert in_proj_weight is not None
+    with tape:
+        if query is key is value:
+            packed = F.linear(query.transpose(0, 1), in_proj_weight, in_proj_bias).chunk(3, -1)
+        else:
+            biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+            parts = zip((query, key, value), in_proj_weight.chunk(3), biases, strict=True)
+            packed = tuple(F.linear(t.transpose(0, 1), weight, bias) for t, weight, bias in parts)
+        q, k, v = (t.unflatten(-1, (num_heads, -1)).transpose(1, 2) for t in packed)
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=attn_mask, dropout_p=dropout_p if training else 0.0, is_causal=is_causal
+        )
+        return F.linear(mixed.transpose(1, 2).flatten(2), out_proj_weight, out_proj_bias).transpose(0, 1), None
+
+
 class Generic:
     """Any operation: its derivative for the weights and the data of each example, by vmap over the examples."""
 
@@ -361,13 +463,14 @@ def generic(tape: "Tape", func: Any, *args: Any, **kwargs: Any) -> Tensor:
     return tape.apply(operation, *operation.data)
 
 
-RULES: dict[Any, Callable[..., Tensor]] = {
+RULES: dict[Any, Callable[..., Any]] = {
     torch.conv2d: conv2d,
     F.linear: linear,
     F.group_norm: group_norm,
     F.layer_norm: layer_norm,
     F.instance_norm: instance_norm,
     F.batch_norm: batch_norm,
+    F.multi_head_attention_forward: attention,
     **dict.fromkeys((torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__), multiply),
     **dict.fromkeys((torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__), add),
 }

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from dpvision.privacy.contributions import Contribution, Derived, Standardized, Ways, Weight, keep
 from dpvision.privacy.mish import Mish, replaceable
-from dpvision.privacy.rules import ALWAYS, RULES, generic, refuse
+from dpvision.privacy.rules import ALWAYS, EXPANDING, RULES, expanded, generic, refuse
 from dpvision.standardized import standardized
 
 
@@ -29,12 +29,14 @@ class Tape(TorchFunctionMode):
         names: dict[int, str],  # of the parameters, by the id of each
         weights: dict[int, Weight],  # the parameters; what is made of them serves all tapes that take them
         examples: int,
-        choose: Callable[[str, str, Ways, Callable[[Ways], Ways]], Contribution],
+        choose: Callable[[str, Ways, Callable[[], str], Callable[[Ways], Ways]], Contribution],
         room: Callable[..., Tensor],
         quick_mish: bool,
+        expanding: set[int] | None,  # the parameters that images get copies of, once known, by the id of each
     ) -> None:
         super().__init__()
         self.examples, self.choose, self.room, self.quick_mish = examples, choose, room, quick_mish
+        self.expanding, self.expanded = expanding, set[int]()
         self.names = names
         self.weights = dict(weights)  # by the id of their tensor, which they hold
         self.uses: Counter[int] = Counter()  # of each parameter
@@ -63,6 +65,8 @@ class Tape(TorchFunctionMode):
             out = self._standardized(*args)
         else:
             out = func(*args, **kwargs)
+            if func in EXPANDING and not of_data and weights and (copies := expanded(self, weights[0], out)) is not None:
+                out, of_data = copies, True
         for t in tensors_in(out):
             if of_data:
                 t.of_data = True  # type: ignore[attr-defined]
@@ -89,6 +93,15 @@ class Tape(TorchFunctionMode):
     def use_any(self, tensor: Tensor | None) -> Weight | None:
         return self.use(tensor) if tensor is not None and id(tensor) in self.weights else None
 
+    def may_expand(self, tensor: Tensor) -> bool:
+        """Say whether images may get copies of a weight: any while the network is checked, later those that did then.
+
+        Else a batch that happens to be as large as some other copy of a weight would be taken for the images.
+        """
+        parameters = {id(p) for p in self.weights[id(tensor)].parameters}
+        self.expanded |= parameters
+        return self.expanding is None or parameters <= self.expanding
+
     def check(self, func: Any, weight: Tensor | None, data: Tensor) -> None:
         if data.dim() == 0 or len(data) != self.images:
             raise refuse(self, func, weight, f"the examples are not along the first dimension of its input {tuple(data.shape)}")
@@ -109,11 +122,12 @@ class Tape(TorchFunctionMode):
         else:
             self.contributions.append(keep(weight, samples()))
 
-    def add_quickest(self, weight: Weight, ways: Ways, kind: str, worth: Callable[[Ways], Ways]) -> None:
+    def add_quickest(self, weight: Weight, ways: Ways, kind: Callable[[], str], worth: Callable[[Ways], Ways]) -> None:
+        """Add what the way that was chosen gives. `kind`: all that timing depends on; `worth`: leaves out what never pays."""
         if not (alone := self.alone(weight)):
             ways = {name: way for name, way in ways.items() if name != "gram"}
-        kind = f"{kind} {type(weight).__name__}{'' if alone else ' shared'}"
-        self.contributions.append(self.choose(self.name(weight), kind, ways, worth))
+        whole_kind = lambda: f"{kind()} {type(weight).__name__}{'' if alone else ' shared'}"  # noqa: E731
+        self.contributions.append(self.choose(self.name(weight), ways, whole_kind, worth))
 
     def lowered(self, t: Tensor) -> Tensor:
         """In the precision that autocast asks for."""
