@@ -30,7 +30,7 @@ from dpvision.files import write_json, write_text
 from dpvision.models import build
 from dpvision.models.catalogue import MODELS
 from dpvision.privacy.clipping import Clipped, Gradients, OpacusHooks, Plain, Way, clip_factors, losses_of, norms_of, trainable
-from dpvision.privacy.fast import Fast
+from dpvision.privacy.fast import ClippedSum
 from dpvision.provenance import processor
 from dpvision.training.machine import device
 from dpvision.training.precision import in_precision
@@ -108,7 +108,7 @@ METHODS: dict[str, Callable[[nn.Module, float], Way]] = {
     "opacus hooks": OpacusHooks,
     "opacus ghost": OpacusGhost,
     "vmap": WholeModelVmap,
-    "ours": Fast,
+    "ours": ClippedSum,
 }
 REFERENCES = ("opacus hooks", "opacus ghost", "vmap")
 
@@ -227,7 +227,7 @@ def peak_of(call: Callable[[], object]) -> float | None:
 def peak_mb(case: Case, method: str, choices: Any) -> float | None:
     """Ours with the choices that were timed. Two examples go first, for what PyTorch loads when first used."""
     images, labels = case.data()
-    way = Fast(case.network(), CLIP, choices) if method == "ours" else METHODS[method](case.network(), CLIP)
+    way = ClippedSum(case.network(), CLIP, choices=choices) if method == "ours" else METHODS[method](case.network(), CLIP)
     way(images[:2], labels[:2])
     return peak_of(lambda: way(images, labels))
 

@@ -14,13 +14,13 @@ from torch.nn.functional import cross_entropy
 
 from dpvision.privacy import clipping
 from dpvision.privacy.clipping import OneAtATime, OpacusHooks, Plain, clip_factors, norms_of
-from dpvision.privacy.fast import UNTIMED, Fast
+from dpvision.privacy.fast import UNTIMED, ClippedSum
 
 CLIP = 1.0
 WAYS = {
     "hooks": OpacusHooks,
     "one": OneAtATime,
-    "fast": lambda network, clip: Fast(network, clip, UNTIMED),
+    "fast": lambda network, clip: ClippedSum(network, clip, choices=UNTIMED),
 }
 every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 

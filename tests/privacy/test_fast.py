@@ -23,7 +23,7 @@ from dpvision.privacy import fast, rules
 from dpvision.privacy.clipping import Gradients
 from dpvision.privacy.contributions import Standardized, Weight
 from dpvision.privacy.convolution import Convolution
-from dpvision.privacy.fast import UNTIMED, Fast
+from dpvision.privacy.fast import UNTIMED, ClippedSum
 from dpvision.privacy.mish import Mish
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Tape
@@ -58,7 +58,7 @@ def examples_of(
     return torch.randn(count, *[views] * (views is not None), *shape, dtype=dtype), torch.randint(3, (count,))
 
 
-def is_the_clipped_sum(way: Fast, rows: Tensor, images: Tensor, labels: Tensor, rtol: float = 0) -> None:
+def is_the_clipped_sum(way: ClippedSum, rows: Tensor, images: Tensor, labels: Tensor, rtol: float = 0) -> None:
     norms = (rows**2).sum(1).sqrt()
     found = way(images, labels)
     torch.testing.assert_close(found.norms, norms, rtol=rtol, atol=1e-10)
@@ -70,7 +70,7 @@ def agrees(network: nn.Module, images: Tensor, labels: Tensor, /, rtol: float = 
     """With one example at a time; half of the examples are longer than C."""
     rows = rows_of(network, images, labels)
     assert (rows != 0).any()
-    way = Fast(network, 0.9 * rows.norm(dim=1).median().item(), UNTIMED | choices)
+    way = ClippedSum(network, 0.9 * rows.norm(dim=1).median().item(), choices=UNTIMED | choices)
     is_the_clipped_sum(way, rows, images, labels, rtol)
 
 
@@ -184,7 +184,7 @@ def test_every_way_agrees_with_one_example_at_a_time(make, shape, way):
     for views, count in product((None, 1, 3), (1, 5)):
         images, labels = examples_of(count, shape, views)
         rows = rows_of(network, images, labels)
-        fastest = Fast(network, 0.9 * rows.norm(dim=1).median().item())
+        fastest = ClippedSum(network, 0.9 * rows.norm(dim=1).median().item())
         for workers, size, memory_format in product((1, 2), (1, 2, 64), ("contiguous", "channels last")):
             cut = {"workers": workers, "images": size, "memory_format": memory_format}
             fastest.choices = UNTIMED | cut | {"layers": {"2.weight": way}}
@@ -539,7 +539,7 @@ def test_images_with_a_side_or_a_channel_of_one_agree(shape, memory_format, firs
 def test_an_empty_batch_is_nothing():
     for views in (None, 3):
         network = net(conv())
-        found = Fast(network, CLIP)(*examples_of(0, views=views))
+        found = ClippedSum(network, CLIP)(*examples_of(0, views=views))
         assert [total.shape for total in found.sums] == [p.shape for p in network.parameters()]
         assert not vector(found.sums).any()
         assert (len(found.losses), len(found.norms)) == (0, 0)
@@ -548,7 +548,7 @@ def test_an_empty_batch_is_nothing():
 def test_nothing_is_left_behind():
     network, (images, labels) = net(conv(), nn.GroupNorm(2, 4)), examples_of(3)
     before = copy.deepcopy(network.state_dict())
-    Fast(network, CLIP, UNTIMED)(images.requires_grad_(), labels)
+    ClippedSum(network, CLIP, choices=UNTIMED)(images.requires_grad_(), labels)
     assert all(p.grad is None for p in network.parameters())
     assert images.grad is None
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
@@ -680,7 +680,7 @@ def test_it_is_refused_with_a_reason(name, views):
     make, reason = REFUSED[name]
     network = make()
     with pytest.raises(Refused, match=reason):
-        Fast(network, CLIP, UNTIMED)(*examples_of(5, views=views))
+        ClippedSum(network, CLIP, choices=UNTIMED)(*examples_of(5, views=views))
 
 
 @pytest.mark.parametrize(
@@ -707,7 +707,7 @@ def test_it_is_right_or_refused(make):
 
 def test_a_network_that_mixes_is_refused_even_if_the_first_batch_is_one_example():
     with pytest.raises(Refused, match="mixes the examples"):
-        Fast(Net(MIXING["the mean subtracted"], conv=conv()), CLIP, UNTIMED)(*examples_of(1))
+        ClippedSum(Net(MIXING["the mean subtracted"], conv=conv()), CLIP, choices=UNTIMED)(*examples_of(1))
 
 
 def test_what_is_lost_where_the_first_gradients_are_zero_is_caught(monkeypatch):
@@ -720,13 +720,13 @@ def test_what_is_lost_where_the_first_gradients_are_zero_is_caught(monkeypatch):
     network.head.register_parameter("bias", None)
     monkeypatch.setitem(rules.RULES, F.linear, a_bias_lost)
     with pytest.raises(Refused, match="linear.bias"):
-        Fast(network, CLIP, UNTIMED)(*examples_of(4))
+        ClippedSum(network, CLIP, choices=UNTIMED)(*examples_of(4))
 
 
 @pytest.mark.parametrize("first", [torch.nan, torch.inf, 1e300])
 def test_examples_that_are_not_finite_do_not_pass_for_a_check(first, monkeypatch):
     monkeypatch.setitem(rules.RULES, F.linear, a_bias_lost)
-    way, (images, labels) = Fast(net(conv()), CLIP, UNTIMED), examples_of(5)
+    way, (images, labels) = ClippedSum(net(conv()), CLIP, choices=UNTIMED), examples_of(5)
     images[0] *= first
     with pytest.raises(Refused, match="^2.bias"):
         way(images, labels)
@@ -736,7 +736,7 @@ def test_examples_that_are_not_finite_do_not_pass_for_a_check(first, monkeypatch
 def test_examples_that_are_not_finite_are_no_reason_to_refuse():
     network, (images, labels) = net(conv()), examples_of(4)
     images[0], images[1, 0, 0, 0] = torch.nan, torch.inf
-    found = Fast(network, CLIP, UNTIMED)(images, labels)
+    found = ClippedSum(network, CLIP, choices=UNTIMED)(images, labels)
     assert found.norms.isfinite().tolist() == [False, False, True, True]
 
 
@@ -758,7 +758,7 @@ def a_weight_doubled(tape: Tape, func: Any, input: Tensor, weight: Tensor, bias:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_rule_that_is_wrong_is_caught_with_the_parameters_name(rule, name, precision, monkeypatch):
     monkeypatch.setitem(rules.RULES, F.linear, rule)
-    way = Fast(in_precision(net(conv()).float(), precision), CLIP, UNTIMED)
+    way = ClippedSum(in_precision(net(conv()).float(), precision), CLIP, choices=UNTIMED)
     with pytest.raises(Refused, match=rf"^(network\.)?{name}: "):
         way(*examples_of(5, dtype=torch.float32))
 
@@ -769,7 +769,7 @@ def test_a_weight_used_behind_the_tapes_back_is_caught():
             return torch.tanh(x * n.p)
 
     with pytest.raises(Refused, match="^p: "):
-        Fast(Net(work, p=of_lengths(5)), CLIP, UNTIMED)(*examples_of(4))
+        ClippedSum(Net(work, p=of_lengths(5)), CLIP, choices=UNTIMED)(*examples_of(4))
 
 
 def test_in_single_precision_norms_of_single_numbers_do_not_enlarge_what_rounding_leaves():
@@ -777,12 +777,12 @@ def test_in_single_precision_norms_of_single_numbers_do_not_enlarge_what_roundin
     torch.manual_seed(0)
     model = {"family": "resnet9", "scale_norm": True, "groups": "channels", "norm": "group", "order": "norm-activation"}
     network = build(model | {"width": 0.25}, 3, 1)
-    Fast(network, 1.0).check(*examples_of(5, (1, 8, 8), dtype=torch.float32))
+    ClippedSum(network, 1.0).check(*examples_of(5, (1, 8, 8), dtype=torch.float32))
 
 
 def test_a_layer_that_is_unfrozen_later_gets_no_gradient_that_is_not_clipped():
     network = net(frozen(conv(), "weight", "bias"), nn.Tanh())
-    way = Fast(network, 1.0, UNTIMED)
+    way = ClippedSum(network, 1.0, choices=UNTIMED)
     way(*examples_of(3))
     network[0].requires_grad_(True)
     way(*examples_of(3))
@@ -790,7 +790,7 @@ def test_a_layer_that_is_unfrozen_later_gets_no_gradient_that_is_not_clipped():
 
 
 def test_a_network_that_tosses_coins_passes_the_check():
-    Fast(net(conv(), nn.Dropout(0.5), nn.Tanh(), nn.Dropout2d(0.5)), CLIP, UNTIMED)(*examples_of(6))
+    ClippedSum(net(conv(), nn.Dropout(0.5), nn.Tanh(), nn.Dropout2d(0.5)), CLIP, choices=UNTIMED)(*examples_of(6))
 
 
 # --- no example is worth more than C ---
@@ -806,7 +806,7 @@ def bare(first: Callable[..., nn.Module] = nn.Conv2d) -> nn.Module:
 
 
 def no_example_moves_it_by_more_than_c(network: nn.Module, views: int | None, precise: float = 1e-6, **choices: Any) -> None:
-    way = Fast(network, CLIP, UNTIMED | choices)
+    way = ClippedSum(network, CLIP, choices=UNTIMED | choices)
     images, labels = examples_of(10, SMALL_SHAPE, views, torch.float32)
     way(images[:3], labels[:3])
     scales = torch.tensor([1.0, 0.0, 1e-6, 1e-3, 1e4, 1e8, 1e15, 1e30, 1.0, 1.0])
@@ -853,7 +853,7 @@ def test_a_norm_is_never_less_than_what_is_added(way, first):
     images = torch.zeros(4, *SMALL_SHAPE)
     images[0], images[1, 0, 0, 0], images[2, 3] = 3.0, 5.0, 7.0
     images[3] = torch.tensor([1e3, -1e3]).repeat(16, 3, 2)
-    way = Fast(network, 1e-3, UNTIMED | {"layers": layers})
+    way = ClippedSum(network, 1e-3, choices=UNTIMED | {"layers": layers})
     for image, label in zip(images, torch.tensor([0, 1, 2, 0]), strict=True):
         assert 0.99e-3 < vector(way(image[None], label[None]).sums).norm() <= 1e-3
 
@@ -861,7 +861,7 @@ def test_a_norm_is_never_less_than_what_is_added(way, first):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_examples_that_all_overflow_sum_to_zero(workers):
     network, (images, labels) = bare(), examples_of(4, SMALL_SHAPE, dtype=torch.float32)
-    way = Fast(network, CLIP, UNTIMED | {"workers": workers})
+    way = ClippedSum(network, CLIP, choices=UNTIMED | {"workers": workers})
     way(images, labels)
     found = way(images * torch.nan, labels)
     assert [total.shape for total in found.sums] == [p.shape for p in network.parameters()]
@@ -874,7 +874,7 @@ def test_what_overflows_leaves_the_others_as_they_are():
     network, (images, labels) = bare().double(), examples_of(6, SMALL_SHAPE)
     images[3], images[4, 0, 0, 0] = torch.nan, torch.inf
     rest = torch.tensor([0, 1, 2, 5])
-    way = Fast(network, CLIP, UNTIMED)
+    way = ClippedSum(network, CLIP, choices=UNTIMED)
     found, expected = way(images, labels), way(images[rest], labels[rest])
     torch.testing.assert_close(vector(found.sums), vector(expected.sums), rtol=0, atol=1e-10)
     torch.testing.assert_close(found.norms[rest], expected.norms, rtol=0, atol=1e-10)
@@ -886,7 +886,7 @@ def test_in_bfloat16_norms_and_sums_are_finer(way):
     expected = rows_of(network, images, labels)
     low = in_precision(network, "bfloat16")
     layers = {name: way for name, p in low.named_parameters() if p.dim() == 4}
-    found = Fast(low, 1e9, UNTIMED | {"layers": layers})(images, labels)
+    found = ClippedSum(low, 1e9, choices=UNTIMED | {"layers": layers})(images, labels)
     assert {t.dtype for t in (*found.sums, found.losses)} == {torch.float32}
     assert found.norms.dtype in (torch.float32, torch.float64)
     assert 1e-4 < (vector(found.sums) - expected.sum(0)).norm() / expected.sum(0).norm() < 0.1
@@ -921,7 +921,7 @@ def test_in_bfloat16_every_example_is_worth_its_norm_or_c(make):
     low = in_precision(network, "bfloat16")
     norms = rows_of(low, images, labels).norm(dim=1)
     clip = norms.median().item()
-    way = Fast(low, clip, UNTIMED)
+    way = ClippedSum(low, clip, choices=UNTIMED)
     torch.testing.assert_close(way(images, labels).norms, norms, rtol=0.1, atol=0)
     for image, label in zip(images, labels, strict=True):
         found = way(image[None], label[None])
@@ -962,12 +962,12 @@ def test_mish_in_pieces_of_a_part_of_a_tensor_is_mish():
 
 def test_what_is_chosen_by_timing_agrees_and_given_again_gives_the_same_bits(monkeypatch):
     network, (images, labels) = bare(), examples_of(12, SMALL_SHAPE, dtype=torch.float32)
-    timed = Fast(network, CLIP)
+    timed = ClippedSum(network, CLIP)
     first = timed(images, labels)
     assert set(timed.choices) == {"workers", "images", "memory_format", "mish", "layers"}
     assert set(timed.choices["layers"]) == {"0.weight", "2.weight", "5.weight"}
     monkeypatch.setattr(fast, "quickest", not_wanted)
-    again = Fast(network, CLIP, copy.deepcopy(timed.choices))
+    again = ClippedSum(network, CLIP, choices=copy.deepcopy(timed.choices))
     for found in (timed(images, labels), again(images, labels), again(images, labels)):
         assert torch.equal(vector(found.sums), vector(first.sums))
         assert torch.equal(found.norms, first.norms)
@@ -983,14 +983,14 @@ def not_wanted(*_: Any) -> Any:
 def test_what_is_pinned_is_not_timed(monkeypatch):
     monkeypatch.setattr(fast, "quickest", not_wanted)
     monkeypatch.setattr(fast, "_seconds", not_wanted)
-    Fast(bare(), CLIP, UNTIMED)(*examples_of(4, SMALL_SHAPE, dtype=torch.float32))
+    ClippedSum(bare(), CLIP, choices=UNTIMED)(*examples_of(4, SMALL_SHAPE, dtype=torch.float32))
 
 
 @pytest.mark.parametrize("first", [nn.Conv2d, StandardizedConv2d])
 def test_any_split_of_the_same_parts_gives_the_same_result(first):
     network, (images, labels) = bare(first).double(), examples_of(8, SMALL_SHAPE, 2)
     results = [
-        Fast(network, CLIP, UNTIMED | {"workers": workers, "images": size})(images, labels)
+        ClippedSum(network, CLIP, choices=UNTIMED | {"workers": workers, "images": size})(images, labels)
         for workers, size in product((1, 2, 3), (1, 4, 5, 64))
     ]
     for found in results[1:]:
@@ -1002,7 +1002,7 @@ def test_any_split_of_the_same_parts_gives_the_same_result(first):
 @pytest.mark.parametrize("first", [nn.Conv2d, StandardizedConv2d])
 def test_what_is_made_of_the_weights_serves_one_step(first):
     network, (images, labels) = bare(first).double(), examples_of(4, SMALL_SHAPE)
-    way = Fast(network, CLIP, UNTIMED | {"images": 1, "memory_format": "channels last"})
+    way = ClippedSum(network, CLIP, choices=UNTIMED | {"images": 1, "memory_format": "channels last"})
     way(images, labels)
     with torch.no_grad():
         for p in network.parameters():
@@ -1015,14 +1015,14 @@ def test_what_is_made_of_the_weights_serves_one_step(first):
 def test_a_way_that_does_not_fit_is_an_error_that_names_the_layer_and_what_would(layer, way):
     network = net(conv(padding=1), nn.Tanh(), conv(4, groups=2, padding=1))
     with pytest.raises(ValueError, match=rf"^{layer}: .*{way}.*one, grouped, unfold"):
-        Fast(network, CLIP, UNTIMED | {"layers": {layer: way}})(*examples_of(4))
+        ClippedSum(network, CLIP, choices=UNTIMED | {"layers": {layer: way}})(*examples_of(4))
 
 
 def test_a_shared_weights_norm_is_not_taken_alone():
     """The norm of a sum is no sum of norms; pinning the way that knows but norms is an error."""
     network = Net(lambda n, x: n.conv(n.conv(x)), SMALL_SHAPE, conv=conv(16, 16, padding=1))
     with pytest.raises(ValueError, match=r"^conv.weight: .*gram"):
-        Fast(network, CLIP, UNTIMED | {"layers": {"conv.weight": "gram"}})(*examples_of(4, SMALL_SHAPE))
+        ClippedSum(network, CLIP, choices=UNTIMED | {"layers": {"conv.weight": "gram"}})(*examples_of(4, SMALL_SHAPE))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -1062,7 +1062,7 @@ def forgotten(self: Tape, weight: Any, *rest: Any, original: Callable = Tape.add
         original(self, weight, *rest)
 
 
-def views_as_examples(self: Fast, images: Tensor, labels: Tensor, original: Callable = Fast.__call__) -> Gradients:
+def views_as_examples(self: ClippedSum, images: Tensor, labels: Tensor, original: Callable = ClippedSum.__call__) -> Gradients:
     views = images.shape[1]
     found = original(self, images.flatten(0, 1), labels.repeat_interleave(views))
     per_example = [of_views.view(-1, views).mean(1) for of_views in (found.losses, found.norms)]
@@ -1102,7 +1102,7 @@ BUGS: list[tuple[str, Any, str, Any, Callable[[], None]]] = [
     ("half the squares, grouped", Weight, "squares", halved, lambda: property_of(3, "grouped")),
     ("half the squares, gram", Weight, "squares", halved, lambda: property_of(3, "gram")),
     ("a contribution forgotten", Tape, "add_quickest", forgotten, lambda: property_of(None, "one")),
-    ("views taken for examples", Fast, "__call__", views_as_examples, lambda: property_of(3, "one")),
+    ("views taken for examples", ClippedSum, "__call__", views_as_examples, lambda: property_of(3, "one")),
     (
         "norms of the standardised weight",
         Standardized,
@@ -1157,7 +1157,7 @@ BUGS: list[tuple[str, Any, str, Any, Callable[[], None]]] = [
 @pytest.mark.parametrize(("owner", "name", "bug", "check"), [pytest.param(*bug[1:], id=bug[0]) for bug in BUGS])
 def test_a_planted_bug_is_noticed(owner, name, bug, check, monkeypatch):
     check()
-    monkeypatch.setattr(Fast, "check", lambda *_: None)  # without the engine's own help
+    monkeypatch.setattr(ClippedSum, "check", lambda *_: None)  # without the engine's own help
     monkeypatch.setattr(owner, name, bug)
     with pytest.raises(AssertionError):
         check()
@@ -1166,7 +1166,7 @@ def test_a_planted_bug_is_noticed(owner, name, bug, check, monkeypatch):
 def test_nothing_of_a_pass_stays_in_memory():
     """What a contribution holds of the data must not hold the graph, and with it the contribution."""
     network = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.Tanh(), nn.Conv2d(16, 16, 3, padding=1), nn.Flatten())
-    way = Fast(network.double(), CLIP, {**UNTIMED, "layers": {"0.weight": "gram", "2.weight": "gram"}})
+    way = ClippedSum(network.double(), CLIP, choices={**UNTIMED, "layers": {"0.weight": "gram", "2.weight": "gram"}})
     for _ in range(3):
         way(torch.randn(2, 16, 3, 4, dtype=torch.float64), torch.tensor([0, 1]))
     gc.collect()

@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from dpvision.privacy.clipping import Gradients, OneAtATime, OpacusHooks, Plain
-from dpvision.privacy.fast import UNTIMED, Fast
+from dpvision.privacy.fast import UNTIMED, ClippedSum
 from dpvision.training.precision import in_precision
 
 VIEWS, CLIP = 4, 1.0
 WAYS = {
     "hooks": OpacusHooks,
     "one": OneAtATime,
-    "fast": lambda network, clip: Fast(network, clip, UNTIMED),
+    "fast": lambda network, clip: ClippedSum(network, clip, choices=UNTIMED),
 }
 every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 

@@ -51,9 +51,20 @@ def test_another_precision_is_another_kind(begin):
 
 def test_what_was_decided_first_stays(begin, tmp_path):
     decided = Decided(tmp_path / "choices", begin().spec, CPU)
-    decided.write({"images": 1})
-    decided.write({"images": 2})
-    assert decided.read() == {"images": 1}
+    decided.write({"images": 1}, {})
+    decided.write({"images": 2}, {})
+    assert decided.read({}) == {"images": 1}
+
+
+def test_a_network_of_the_same_layers_in_another_order_is_not_timed_again(begin, tmp_path):
+    decided, other = Decided(tmp_path, begin().spec, CPU), Decided(tmp_path, begin().spec, CPU)
+    other.file = tmp_path / "other.json"
+    decided.write({"images": 16, "layers": {"a": "gram", "b": "one"}}, {"a": "small", "b": "large"})
+    assert other.read({"x": "large", "y": "small"}) == {"images": 16, "layers": {"x": "one", "y": "gram"}}
+    assert other.read({"x": "large", "y": "large"}) == {}
+    assert other.read({"x": "large"}) == {}
+    other.kind["threads"] += 1
+    assert other.read({"x": "large", "y": "small"}) == {}
 
 
 def test_without_privacy_there_is_nothing_to_decide(begin, tmp_path):

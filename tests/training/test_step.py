@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import Gradients
-from dpvision.privacy.fast import Fast
+from dpvision.privacy.fast import ClippedSum
 from dpvision.training import step as step_module
 from dpvision.training.examples import Examples, pieces
 from dpvision.training.step import Step
@@ -192,7 +192,7 @@ def the_same_noise_for_each_parameter(tensors: list[Tensor], scale: float, gener
     return [step_noise([tensor], scale, torch.Generator().manual_seed(seed))[0] for tensor in tensors]
 
 
-def noise_in_every_physical_batch(self: Fast, images: Tensor, labels: Tensor) -> Any:
+def noise_in_every_physical_batch(self: ClippedSum, images: Tensor, labels: Tensor) -> Any:
     found = fast_call(self, images, labels)
     noise = step_noise(found.sums, SIGMA * CLIP, torch.Generator().manual_seed(int(images.sum() * 1e6)))
     return Gradients([total + more for total, more in zip(found.sums, noise, strict=True)], found.losses, found.norms)
@@ -209,7 +209,7 @@ def divided_by_the_actual_batch(self: Step) -> Any:
         del self.sampler.sample
 
 
-step_noise, fast_call, step_call = step_module.noise_like, Fast.__call__, Step.__call__
+step_noise, fast_call, step_call = step_module.noise_like, ClippedSum.__call__, Step.__call__
 
 BUGS: list[tuple[str, Any, str, Callable, list[Callable]]] = [
     ("half the noise", step_module, "noise_like", noise_scaled_by(0.5), [SCALE]),
@@ -218,7 +218,7 @@ BUGS: list[tuple[str, Any, str, Callable, list[Callable]]] = [
     ("noise of another kind", step_module, "noise_like", uniform_noise, [SCALE]),
     ("one noise for all steps", step_module, "noise_like", noise_of_the_first_step_again, [ANEW]),
     ("one noise for all parameters", step_module, "noise_like", the_same_noise_for_each_parameter, [ANEW]),
-    ("noise in every physical batch", Fast, "__call__", noise_in_every_physical_batch, [SUM]),
+    ("noise in every physical batch", ClippedSum, "__call__", noise_in_every_physical_batch, [SUM]),
     ("divided by the actual batch", Step, "__call__", divided_by_the_actual_batch, [SUM]),
 ]
 

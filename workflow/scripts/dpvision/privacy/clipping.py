@@ -9,6 +9,7 @@ calls its `sensitivity`. Callers add the sums of as many physical batches as the
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,12 +52,36 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
     return [p for p in network.parameters() if p.requires_grad]
 
 
+Loss = Callable[[Tensor, Tensor], Tensor]  # of outputs and labels: one number an output
+
+
+def each_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    return cross_entropy(outputs, labels, reduction="none")
+
+
+def flat(images: Tensor, views: int | None = None) -> tuple[Tensor, int]:
+    """Return the images in one row, and how many of them are views of one example.
+
+    With `views` None, pictures say it themselves: with views they have five dimensions.
+    """
+    if views == 1 or (views is None and images.dim() != 5):
+        return images, 1
+    return images.flatten(0, 1), images.shape[1]
+
+
 def losses_of(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-    """One an example: of its image, or the mean over its views."""
-    if images.dim() == 4:
-        return cross_entropy(network(images), labels, reduction="none")
-    losses = cross_entropy(network(images.flatten(0, 1)), labels.repeat_interleave(images.shape[1]), reduction="none")
-    return losses.view(images.shape[:2]).mean(1)
+    """Return one cross entropy an example: of its picture, or the mean over its views."""
+    rows, views = flat(images)
+    return losses_of_rows(network, rows, labels, views, each_cross_entropy)
+
+
+def losses_of_rows(network: nn.Module, rows: Tensor, labels: Tensor, views: int, loss: Loss) -> Tensor:
+    """Return one loss an example, the mean over its views, which follow one another."""
+    losses = loss(network(rows), labels if views == 1 else labels.repeat_interleave(views, 0))
+    if losses.shape != (len(rows),):
+        shape = tuple(losses.shape)
+        raise ValueError(f'the loss is {shape} for {len(rows)} inputs: it must be one number each, as with reduction="none"')
+    return losses if views == 1 else losses.view(-1, views).mean(1)
 
 
 def norms_of(samples: list[Tensor]) -> Tensor:
@@ -64,7 +89,7 @@ def norms_of(samples: list[Tensor]) -> Tensor:
 
     Row by row, then in float64: in float32 a sum over a whole layer is wrong from the fifth digit on.
     """
-    rows = [sample.flatten(2).norm(dim=2) if sample.dim() > 2 else sample for sample in samples]
+    rows = [sample.flatten(2).norm(dim=2) if sample.dim() > 2 else sample.view(len(sample), -1) for sample in samples]
     return torch.cat(rows, dim=1).double().norm(dim=1)
 
 

@@ -26,7 +26,16 @@ from torch import Tensor, nn
 
 from dpvision.memory import peak_mb
 from dpvision.privacy.candidates import candidates
-from dpvision.privacy.clipping import Clipped, Gradients, clip_factors, losses_of, trainable
+from dpvision.privacy.clipping import (
+    Clipped,
+    Gradients,
+    Loss,
+    clip_factors,
+    each_cross_entropy,
+    flat,
+    losses_of_rows,
+    trainable,
+)
 from dpvision.privacy.contributions import Contribution, Kept, Vectors, Ways, Weight, keep
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Tape
@@ -34,6 +43,7 @@ from dpvision.privacy.tape import Tape
 log = logging.getLogger(__name__)
 
 Choices = dict[str, Any]
+Kinds = dict[str, str]  # of layers: all that the times of their ways depend on
 Times = dict[str, dict[str, float]]  # in seconds, of each way of each layer
 
 FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
@@ -45,14 +55,33 @@ NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients
 UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
 
 
-class Fast(Clipped):
-    """`choices`, of an earlier one for the same network, are taken instead of timing; `memory_mb` limits what is tried."""
+class ClippedSum(Clipped):
+    """Sum the clipped gradients of a batch's examples, of any network and any loss that is one number an example.
 
-    def __init__(self, network: nn.Module, clip: float, choices: Choices | None = None, memory_mb: float = math.inf) -> None:
-        self.network, self.clip, self.memory_mb = network, clip, memory_mb
+    The network stays as it is: no wrapper, no hooks. Inputs come as [examples, ...], or as [examples, views, ...] with
+    K `views` of each, whose losses are averaged; labels are whatever the loss takes, the examples first.
+
+    `choices`, of an earlier one for the same network, are taken instead of timing, and so is what `earlier` returns for
+    a network's kinds of layers; `memory_mb` limits what is tried.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        clip: float,
+        *,
+        loss: Loss = each_cross_entropy,
+        views: int | None = None,
+        choices: Choices | None = None,
+        memory_mb: float = math.inf,
+        earlier: Callable[[Kinds], Choices] | None = None,
+    ) -> None:
+        self.network, self.clip, self.loss, self.views = network, clip, loss, views
+        self.memory_mb, self.earlier = memory_mb, earlier
         self.parameters = trainable(network)
         self.choices: Choices = choices or {}
         self.checked, self.expanding = False, set[int]()
+        self.kinds: Kinds = {}  # of its layers
         self.workers: list[Worker] = []
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
@@ -62,20 +91,22 @@ class Fast(Clipped):
             self.check(images, labels)
             self.checked = True
         if not self.choices:
-            self.choices = self.timed(images, labels)
+            self.choices = (self.earlier(self.kinds) if self.earlier else {}) or self.timed(images, labels)
             log.info("clipped gradients by %s", self.choices)
         return self.run(images, labels, self.clip, self.choices)
 
     def run(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
-        """In parts, shared out among the workers; the sums are added up in one order."""
-        count, views = len(labels), images.shape[1] if images.dim() == 5 else 1
-        flat = images.detach().flatten(0, -4).to(memory_format=FORMATS[choices["memory_format"]])
-        images = flat.unflatten(0, (count, views)) if images.dim() == 5 else flat
+        """Clip in parts, shared out among the workers; add the sums up in one order."""
+        count = len(labels)
+        images, views = flat(images.detach(), self.views)
+        if images.dim() == 4:
+            images = images.to(memory_format=FORMATS[choices["memory_format"]])
         parts = math.ceil(count / max(1, choices["images"] // views))
         parts = min(count, math.ceil(parts / choices["workers"]) * choices["workers"])
-        cut = list(zip(images.tensor_split(parts), labels.tensor_split(parts), strict=True))
+        bounds = [i * count // parts for i in range(parts + 1)]
+        cut = [(images[a * views : b * views], labels[a:b]) for a, b in pairwise(bounds)]
         while len(self.workers) < choices["workers"]:
-            self.workers.append(Worker(self.network, self.parameters, self.expanding))
+            self.workers.append(Worker(self, self.expanding))
         shares = [
             cut[i * parts // choices["workers"] : (i + 1) * parts // choices["workers"]] for i in range(choices["workers"])
         ]
@@ -85,28 +116,35 @@ class Fast(Clipped):
         )
 
     def check(self, images: Tensor, labels: Tensor) -> None:
-        """Three made-up examples against PyTorch's own gradient of one loss at a time, of the network as it is."""
+        """Compare three made-up examples with PyTorch's own gradient of one loss at a time, of the network as it is."""
         with torch.random.fork_rng([images.device] if images.is_cuda else []), torch.enable_grad():
             torch.manual_seed(0)
-            images = torch.randn(3, *images.shape[1:]).to(images)
-            labels = labels[torch.arange(3, device=labels.device) % len(labels)]
+            three = torch.arange(3, device=labels.device) % len(labels)
+            labels, smooth = labels[three], images.is_floating_point()
+            images, views = flat(torch.randn(3, *images.shape[1:]).to(images) if smooth else images[three], self.views)
             state = torch.get_rng_state()  # the same coins for all passes, should the network toss any
-            worker = Worker(self.network, self.parameters, None)
+            worker = Worker(self, None)
             found = worker.run([(images.clone(), labels)], torch.finfo(torch.float32).max, UNTIMED)
-            probes = []
-            for shift in (100, -100):  # of the others, which must not matter to the first
+
+            def losses_with(images: Tensor) -> Tensor:
                 torch.set_rng_state(state)
-                probes.append(losses_of(self.network, torch.cat([images[:1], images[1:] + shift]), labels)[0])
-            torch.set_rng_state(state)
-            losses = losses_of(self.network, images.requires_grad_(), labels)
+                return losses_of_rows(self.network, images, labels, views, self.loss)
+
+            first, others = images[:views], images[views:]  # others must not matter to the first
+            moved = [others + 100, others - 100] if smooth else [others.flip(0), first.repeat(2, *[1] * (images.dim() - 1))]
+            probes = [losses_with(torch.cat([first, instead]))[0] for instead in moved]
+            losses = losses_with(images.requires_grad_() if smooth else images)
+        self.kinds = worker.kinds
         self.expanding = worker.expanded
         tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)
         mixed = any((probe - losses[0]).abs() > least * losses[0].abs() for probe in probes)
         each = []
         for i, loss in enumerate(losses):
-            *own, of_images = torch.autograd.grad(loss, [*self.parameters, images], retain_graph=True, allow_unused=True)
-            mixed |= of_images is not None and any(bool(of_images[j].any()) for j in range(3) if j != i)
-            each.append(own)
+            sources = [*self.parameters, images] if smooth else self.parameters
+            own = torch.autograd.grad(loss, sources, retain_graph=True, allow_unused=True)
+            if smooth and (of_images := own[-1]) is not None:
+                mixed |= any(bool(of_images[j * views : (j + 1) * views].any()) for j in range(3) if j != i)
+            each.append(own[: len(self.parameters)])
         if mixed:
             raise Refused("the network mixes the examples of a batch: one's loss depends on another's image")
         names = {id(p): name for name, p in self.network.named_parameters()}
@@ -153,9 +191,8 @@ class Fast(Clipped):
             best = self._with_layers({**best, "layers": {}}, *cut(best))
         return best
 
-    @staticmethod
-    def _views(images: Tensor) -> int:
-        return images.shape[1] if images.dim() == 5 else 1
+    def _views(self, images: Tensor) -> int:
+        return flat(images, self.views)[1]
 
     def _part(self, images: Tensor, labels: Tensor, choices: Choices) -> tuple[Tensor, Tensor]:
         """Return as many examples as all workers have at once."""
@@ -166,7 +203,7 @@ class Fast(Clipped):
         """Time the ways of each layer on one worker's part."""
         few, alone = math.ceil(len(labels) / choices["workers"]), {**choices, "workers": 1}
         watch = Stopwatch()
-        self.workers = [Worker(self.network, self.parameters, self.expanding, watch)]
+        self.workers = [Worker(self, self.expanding, watch)]
         task = partial(self.run, images[:few], labels[:few], self.clip, alone)
         for _ in range(PASSES):
             list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
@@ -193,15 +230,11 @@ class Fast(Clipped):
 class Worker:
     """Clips part after part, and keeps the memory that it borrowed. With a stopwatch it times the ways of layers."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        parameters: list[nn.Parameter],
-        expanding: set[int] | None,  # as the tape takes it
-        watch: "Stopwatch | None" = None,
-    ) -> None:
-        self.network, self.parameters, self.expanding, self.watch = network, parameters, expanding, watch
-        self.names = {id(p): name for name, p in network.named_parameters()}
+    def __init__(self, way: ClippedSum, expanding: set[int] | None, watch: "Stopwatch | None" = None) -> None:
+        self.network, self.parameters, self.loss, self.watch = way.network, way.parameters, way.loss, watch
+        self.expanding = expanding  # as the tape takes it
+        self.names = {id(p): name for name, p in way.network.named_parameters()}
+        self.kinds: Kinds = {}  # of layers whose way is not chosen yet
         self.rooms: dict[tuple[str, int], Tensor] = {}
         self.rough, self.replaced, self.used, self.expanded = False, False, set[int](), set[int]()
 
@@ -217,12 +250,12 @@ class Worker:
         return Gradients(found, torch.cat(losses), torch.cat(norms))
 
     def part(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> tuple[Tensor, Tensor]:
-        """Losses and norms; the sums go to the totals."""
+        """Return losses and norms; the sums go to the totals."""
         self.layers, self.lent = choices["layers"], 0
-        quick = choices["mish"] == "pieces"
+        quick, views = choices["mish"] == "pieces", len(images) // len(labels)
         tape = Tape(self.names, self.weights, len(labels), self.choose, self.room, quick, self.expanding)
         with tape, torch.enable_grad():
-            losses = losses_of(self.network, tape.watch(images), labels)
+            losses = losses_of_rows(self.network, tape.watch(images), labels, views, self.loss)
         losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
         self.rough, self.used, self.replaced, self.expanded = tape.rough, set(tape.uses), tape.replaced, tape.expanded
         contributions = list(_joined(tape))
@@ -233,7 +266,7 @@ class Worker:
         finite = norms.isfinite()
         if not finite.all():  # contributes nothing; times 0 it would still be NaN
             if finite.any():
-                self.part(images[finite], labels[finite], clip, choices)
+                self.part(images.unflatten(0, (-1, views))[finite].flatten(0, 1), labels[finite], clip, choices)
             return losses, norms
         factors = clip_factors(norms, clip, self.parameters[0].dtype)
         totals = [(c.weight, c.total(factors)) for c in contributions]
@@ -245,10 +278,9 @@ class Worker:
     def choose(self, key: str, ways: Ways, kind: Callable[[], str], worth: Callable[[Ways], Ways]) -> Contribution:
         if key in self.layers:
             name = self.layers[key]
-        elif self.watch is not None:
-            name = self.watch.note(key, kind(), worth(ways))
         else:
-            name = next(iter(worth(ways)))
+            self.kinds[key], ways = kind(), worth(ways)
+            name = self.watch.note(key, self.kinds[key], ways) if self.watch else next(iter(ways))
         if name not in ways:
             raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
         return ways[name]()
@@ -285,7 +317,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.only: dict[str, str] = {}  # ways of layers that have no other
-        self.kinds: dict[str, str] = {}  # of the other layers
+        self.kinds: Kinds = {}  # of the other layers
         self.times: Times = {}  # of each kind
         self.done = set[str]()  # in this pass
 

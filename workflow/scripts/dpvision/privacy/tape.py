@@ -48,7 +48,7 @@ class Tape(TorchFunctionMode):
 
     def watch(self, images: Tensor) -> Tensor:
         images.of_data = True  # type: ignore[attr-defined]
-        self.images = images[..., 0, 0, 0].numel()  # examples * views
+        self.images = len(images)  # examples * views
         return images
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:

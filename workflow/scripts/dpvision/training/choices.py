@@ -11,8 +11,10 @@ import torch
 
 from dpvision.files import digest, read_json, write_json
 from dpvision.plan.specs import Spec
-from dpvision.privacy.fast import Choices
+from dpvision.privacy.fast import Choices, Kinds
 from dpvision.provenance import processor
+
+MACHINE = ("views", "precision", "processor", "threads", "torch")
 
 
 class Decided:
@@ -32,10 +34,20 @@ class Decided:
         }
         self.file = folder / f"{spec['model']['slug']}-{digest(self.kind)}.json"
 
-    def read(self) -> Choices | None:
-        return read_json(self.file)["choices"] if self.file.exists() else None
+    def read(self, kinds: Kinds) -> Choices:
+        """Return what the first run of this kind decided, or one whose layers are of the same kinds in another order."""
+        if self.file.exists():
+            choices: Choices = read_json(self.file)["choices"]
+            return choices
+        for file in sorted(self.file.parent.glob("*.json")):
+            other = read_json(file)
+            same = all(other["kind"][key] == self.kind[key] for key in MACHINE)
+            if same and sorted(other.get("layers", {}).values()) == sorted(kinds.values()):
+                ways = {other["layers"][layer]: way for layer, way in other["choices"]["layers"].items()}
+                return other["choices"] | {"layers": {layer: ways[kind] for layer, kind in kinds.items()}}
+        return {}
 
-    def write(self, choices: Choices) -> None:
+    def write(self, choices: Choices, kinds: Kinds) -> None:
         """Unless another run was first."""
         if choices and not self.file.exists():
-            write_json(self.file, {"choices": choices, "kind": self.kind})
+            write_json(self.file, {"choices": choices, "kind": self.kind, "layers": kinds})

@@ -18,7 +18,7 @@ from dpvision.files import digest
 from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
-from dpvision.privacy.fast import Choices, Fast
+from dpvision.privacy.fast import Choices, ClippedSum
 from dpvision.privacy.mechanism import mechanism_of
 from dpvision.training import initializations, optimizers, schedules
 from dpvision.training.averaging import Average
@@ -104,7 +104,7 @@ class Training:
             noise=self.noise,
             views=self.views,
             divide_by_clip=recipe.get("divide_by_clip", False),
-            choices=self.decided.read() if self.decided else None,
+            earlier=self.decided.read if self.decided else None,
             memory_mb=memory_mb,
             devices=devices,
         )
@@ -127,7 +127,7 @@ class Training:
     @property
     def choices(self) -> Choices:
         """How gradients are clipped, once it is decided: to the last bit, sums depend on it."""
-        return self.step.gradients.choices if isinstance(self.step.gradients, Fast) else {}
+        return self.step.gradients.choices if isinstance(self.step.gradients, ClippedSum) else {}
 
     @property
     def is_stopped(self) -> bool:
@@ -156,8 +156,8 @@ class Training:
     def _make_step(self) -> None:
         seen = self.step()
         self._advance_schedule(None)
-        if self.decided and not self.made:  # the first step decides
-            self.decided.write(self.choices)
+        if self.decided and not self.made and isinstance(self.step.gradients, ClippedSum):  # the first step decides
+            self.decided.write(self.choices, self.step.gradients.kinds)
         if self.average:
             self.average.update(self.made)
         self.made += 1
@@ -225,7 +225,7 @@ class Training:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.made = state["made"]
-        if isinstance(self.step.gradients, Fast):
+        if isinstance(self.step.gradients, ClippedSum):
             self.step.gradients.choices = state["choices"]
         self.network.load_state_dict(state["network"])
         if self.average:

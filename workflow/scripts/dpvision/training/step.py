@@ -1,7 +1,7 @@
 """One step of DP-SGD (Algorithm 1 of De et al. 2022), whole and in order."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.errors import Interrupted
 from dpvision.privacy.clipping import Plain, Way, trainable
-from dpvision.privacy.fast import Choices, Fast
+from dpvision.privacy.fast import Choices, ClippedSum, Kinds
 from dpvision.privacy.noise import noise_like
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.examples import Examples, pieces
@@ -47,7 +47,8 @@ class Step:
     noise: torch.Generator
     views: Views | None = None  # none: the image as it is
     divide_by_clip: bool = False
-    choices: Choices | None = None  # how gradients are clipped; none: by timing
+    choices: Choices | None = None  # how gradients are clipped; none: by what `earlier` knows, or by timing
+    earlier: Callable[[Kinds], Choices] | None = None
     memory_mb: float = math.inf  # for clipping
     devices: Devices = ALONE
 
@@ -55,7 +56,9 @@ class Step:
         self.parameters = trainable(self.network)
         self.gradients: Way = Plain(self.network)
         if self.sigma is not None:
-            self.gradients = Fast(self.network, self.clip, self.choices, self.memory_mb)
+            self.gradients = ClippedSum(
+                self.network, self.clip, choices=self.choices, memory_mb=self.memory_mb, earlier=self.earlier
+            )
         if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
@@ -86,7 +89,7 @@ class Step:
 
     def decide(self) -> None:
         """How gradients are clipped, by the first process for all; ahead of a sample, which may have no part for it."""
-        if not isinstance(self.gradients, Fast):
+        if not isinstance(self.gradients, ClippedSum):
             return
         if self.devices.first and not self.gradients.choices:
             self.network.train()
