@@ -1,0 +1,9 @@
+"""What a private training loop of one's own needs, in one import. docs/own_loop.md shows such a loop."""
+
+from dpvision.data.sampling import PoissonSampler
+from dpvision.privacy.accounting import Mechanism, calibrate
+from dpvision.privacy.fast import ClippedSum
+from dpvision.privacy.noise import noise_like
+from dpvision.privacy.rules import Refused
+
+__all__ = ["ClippedSum", "Mechanism", "PoissonSampler", "Refused", "calibrate", "noise_like"]
