@@ -1,6 +1,7 @@
 """What a private step costs against its plain twin: time and memory of one physical batch, method by method.
 
-    python benchmarks/dp_step.py [full | quick]    -> results/benchmarks/dp_step.json, .md
+    python benchmarks/dp_step.py [full | quick]      -> results/benchmarks/dp_step.json, .md, .svg
+    python benchmarks/dp_step.py columns FILE.json …  -> a table with a column for each of these results
 
 Every method gets the same weights and the same images. In each round every method has its turn, so that whatever else
 the machine does meets all of them, and ratios are taken within a round. Memory is measured apart from time, each method
@@ -8,6 +9,7 @@ in a process of its own: what an allocator keeps after one would hide the next o
 """
 
 import argparse
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -20,24 +22,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import torch
 from opacus.grad_sample import GradSampleModuleFastGradientClipping
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
+from torch.overrides import TorchFunctionMode
 
 from dpvision import memory
-from dpvision.files import write_json, write_text
-from dpvision.models import build
-from dpvision.models.catalogue import MODELS
-from dpvision.privacy.clipping import Clipped, Gradients, OpacusHooks, Plain, Way, clip_factors, losses_of, norms_of, trainable
-from dpvision.privacy.fast import ClippedSum
+from dpvision.files import read_json, write_json, write_text
+from dpvision.privacy.clipping import (
+    Clipped,
+    Gradients,
+    OpacusHooks,
+    Plain,
+    Way,
+    clip_factors,
+    each_cross_entropy,
+    flat,
+    losses_of,
+    losses_of_rows,
+    norms_of,
+    trainable,
+)
+from dpvision.privacy.fast import FORMATS, Choices, ClippedSum, in_threads, shares_of
+from dpvision.privacy.mish import Mish, replaceable
 from dpvision.provenance import processor
 from dpvision.training.machine import device
 from dpvision.training.precision import in_precision
+from networks import CLASSES, NETWORKS
 
 OUT = Path(__file__).parents[1] / "results" / "benchmarks"
 CLIP = 1.0
-CLASSES, SHAPE = 10, (3, 32, 32)
+ALL_THREADS = torch.get_num_threads()
 # Between clipped sums, relative to that of Opacus' hooks; a wrong method is not timed. Where rounding turns the sign of
 # a ReLU's input the gradient jumps: in float32 every method is up to 0.4% away from float64 (WRN-16-4, 64 images).
 TOLERANCE = 0.02
@@ -102,6 +119,38 @@ class WholeModelVmap(Clipped):
         return Gradients([torch.tensordot(factors, sample, 1) for sample in samples], losses, norms)
 
 
+class OurPlain(Plain):
+    """Plain, with this engine's tricks and nothing clipped: its parts, workers, memory format and Mish."""
+
+    def __init__(self, network: nn.Module, choices: Choices) -> None:
+        super().__init__(network)
+        self.choices = choices
+
+    def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
+        rows, views = flat(images)
+        if rows.dim() == 4:
+            rows = rows.to(memory_format=FORMATS[self.choices["memory_format"]])
+        tasks = [functools.partial(self._share, share, views) for share in shares_of(rows, labels, views, self.choices)]
+        sums, *others = in_threads(tasks, self.choices["workers"])
+        for other in others:
+            torch._foreach_add_(sums, other)
+        return Gradients(sums, rows.new_zeros(0), None)
+
+    def _share(self, share: list[tuple[Tensor, Tensor]], views: int) -> list[Tensor]:
+        sums: list[Tensor] = []
+        for rows, labels in share:
+            with torch.enable_grad(), QuickMish() if self.choices["mish"] == "pieces" else contextlib.nullcontext():
+                loss = losses_of_rows(self.network, rows, labels, views, each_cross_entropy).sum()
+            found = list(torch.autograd.grad(loss, self.parameters))
+            sums = list(torch._foreach_add(sums, found)) if sums else found
+        return sums
+
+
+class QuickMish(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return Mish.apply(args[0]) if replaceable(func, args, kwargs or {}) else func(*args, **(kwargs or {}))
+
+
 METHODS: dict[str, Callable[[nn.Module, float], Way]] = {
     "plain": lambda network, clip: Plain(network),
     "plain, channels last": lambda network, clip: ChannelsLast(network),
@@ -110,11 +159,14 @@ METHODS: dict[str, Callable[[nn.Module, float], Way]] = {
     "vmap": WholeModelVmap,
     "ours": ClippedSum,
 }
+OURS, OUR_PLAIN = "ours", "plain, our tricks"  # the latter takes the choices of the former
+PLAIN = ("plain", "plain, channels last")
 REFERENCES = ("opacus hooks", "opacus ghost", "vmap")
 
 # Ratios of the slow references need fewer rounds than ours.
-FULL_ROUNDS = dict.fromkeys(METHODS, 9) | dict.fromkeys(REFERENCES, 5)
-QUICK_ROUNDS = dict.fromkeys(METHODS, 5) | {"opacus hooks": 2, "opacus ghost": 1, "vmap": 1}
+FULL_ROUNDS = dict.fromkeys([*METHODS, OUR_PLAIN], 9) | dict.fromkeys(REFERENCES, 3)
+QUICK_ROUNDS = dict.fromkeys([*METHODS, OUR_PLAIN], 5) | {"opacus hooks": 2, "opacus ghost": 1, "vmap": 1}
+SHORT = 0.05  # seconds: what is quicker is done several times in its turn
 
 
 # --- cases ---
@@ -122,40 +174,53 @@ QUICK_ROUNDS = dict.fromkeys(METHODS, 5) | {"opacus hooks": 2, "opacus ghost": 1
 
 @dataclass(frozen=True)
 class Case:
-    model: str
+    name: str  # of a network
     views: int
     batch: int
     precision: str = "float32"
 
     def __str__(self) -> str:
-        return f"{self.model}/{self.views}/{self.batch}/{self.precision}"
+        return f"{self.name}/{self.views}/{self.batch}/{self.precision}"
 
     def methods(self) -> list[str]:
-        return [method for method in METHODS if self.precision == "float32" or method not in REFERENCES]
+        """Return those that make sense: channels last of pictures, references in float32."""
+        pictures = len(NETWORKS[self.name].shape) == 3
+        able = [method for method in METHODS if self.precision == "float32" or method not in REFERENCES]
+        return [method for method in able if pictures or method != "plain, channels last"]
 
     def data(self) -> tuple[Tensor, Tensor]:
         torch.manual_seed(1)
-        images = torch.randn(self.batch, *([self.views] if self.views > 1 else []), *SHAPE)
+        images = torch.randn(self.batch, *([self.views] if self.views > 1 else []), *NETWORKS[self.name].shape)
         return images.to(device()), torch.randint(CLASSES, (self.batch,)).to(device())
 
     def network(self) -> nn.Module:
         torch.manual_seed(0)
-        network = build(MODELS[self.model].model_dump(), CLASSES, SHAPE[0]).to(device()).train()
-        return in_precision(network, self.precision)
+        return in_precision(NETWORKS[self.name].build().to(device()).train(), self.precision)
 
 
 FULL = [
-    Case(model, views, batch, precision)
-    for model in ("resnet9", "scaleresnet9", "wrn16-4")
-    for views, batch in ((1, 64), (1, 128), (16, 8))
-    for precision in ("float32", "bfloat16")
+    *(Case(name, *size) for name in ("resnet9", "scaleresnet9", "wrn16-4") for size in ((1, 64), (1, 128), (16, 8))),
+    *(Case(name, 1, 64, "bfloat16") for name in ("resnet9", "wrn16-4")),
+    Case("wrn40-4", 1, 16),
+    Case("wrn40-4", 1, 16, "bfloat16"),
+    Case("smoothnet", 1, 32),
+    Case("resnet18", 1, 64),
+    Case("resnet34", 1, 64),
+    Case("densenet121", 1, 32),
+    Case("efficientnet_b0", 1, 64),
+    Case("resnet50", 1, 8),
+    Case("demo resnet9", 1, 128),
+    Case("demo wrn", 1, 128),
+    Case("lenet", 1, 64),
+    Case("transformer", 1, 64),
+    Case("head", 1, 50_000),
 ]
 QUICK = [
     Case("resnet9", 1, 64),
-    Case("resnet9", 16, 8),
-    Case("resnet9", 1, 64, "bfloat16"),
-    Case("scaleresnet9", 1, 64),
     Case("wrn16-4", 1, 64),
+    Case("resnet18", 1, 64),
+    Case("demo resnet9", 1, 128),
+    Case("transformer", 1, 64),
 ]
 
 
@@ -163,11 +228,15 @@ QUICK = [
 
 
 def timed(way: Way, images: Tensor, labels: Tensor) -> float:
-    _synchronise()
-    begun = time.perf_counter()
-    way(images, labels)
-    _synchronise()
-    return time.perf_counter() - begun
+    """Return the seconds of one call; the mean over several where it is short."""
+    calls, begun = 0, time.perf_counter()
+    while True:
+        _synchronise()
+        way(images, labels)
+        _synchronise()
+        calls += 1
+        if (passed := time.perf_counter() - begun) > SHORT:
+            return passed / calls
 
 
 def _synchronise() -> None:
@@ -175,33 +244,47 @@ def _synchronise() -> None:
         torch.cuda.synchronize()
 
 
-def seconds(case: Case, rounds: dict[str, int]) -> tuple[dict[str, list[float]], dict[str, str], Any]:
-    """Each method's time in its rounds, which are the first ones; why a method has none; our choices."""
+@dataclass
+class Measured:
+    """A case's times: of each method in its rounds, which are the first ones; why a method has none."""
+
+    times: dict[str, list[float]]
+    notes: dict[str, str]
+    choices: Choices
+    deciding: float  # seconds of our first call
+
+
+def measure(case: Case, rounds: dict[str, int]) -> Measured:
     images, labels = case.data()
     ways: dict[str, Any] = {}
-    notes: dict[str, str] = {}
+    measured = Measured({}, {}, {}, 0.0)
     expected: list[Tensor] = []
     for method in case.methods():
         try:
-            way = METHODS[method](case.network(), CLIP)
+            way: Any = METHODS[method](case.network(), CLIP)
+            begun = time.perf_counter()
             found = way(images, labels)
-        except NotImplementedError as error:
-            notes[method] = str(error)
+        except (NotImplementedError, RuntimeError, ValueError, AttributeError) as error:  # what others' methods raise
+            if method not in REFERENCES:
+                raise
+            measured.notes[method] = str(error).strip().splitlines()[0]
             continue
-        if method == "ours":
+        if method == OURS:
+            measured.deciding, measured.choices = time.perf_counter() - begun, way.choices
             found = way(images, labels)  # the first call was for its choices
+            ways[OUR_PLAIN] = OurPlain(case.network(), way.choices)
         if method == "opacus hooks":
             expected = found.sums
         if expected and found.norms is not None and (apart := distance(found.sums, expected)) > TOLERANCE:
-            notes[method] = f"wrong: its clipped sum is {apart:.1%} away from that of Opacus' hooks"
+            measured.notes[method] = f"wrong: its clipped sum is {apart:.1%} away from that of Opacus' hooks"
         else:
             ways[method] = way
-    times: dict[str, list[float]] = {method: [] for method in ways}
+    measured.times = {method: [] for method in ways}
     for n in range(max(rounds.values())):
         for method, way in ways.items():
             if n < rounds[method]:
-                times[method].append(timed(way, images, labels))
-    return times, notes, ways["ours"].choices if "ours" in ways else None
+                measured.times[method].append(timed(way, images, labels))
+    return measured
 
 
 def distance(sums: list[Tensor], expected: list[Tensor]) -> float:
@@ -227,7 +310,12 @@ def peak_of(call: Callable[[], object]) -> float | None:
 def peak_mb(case: Case, method: str, choices: Any) -> float | None:
     """Ours with the choices that were timed. Two examples go first, for what PyTorch loads when first used."""
     images, labels = case.data()
-    way = ClippedSum(case.network(), CLIP, choices=choices) if method == "ours" else METHODS[method](case.network(), CLIP)
+    settle_threads(case)
+    if method in (OURS, OUR_PLAIN):
+        network = case.network()
+        way: Way = ClippedSum(network, CLIP, choices=choices) if method == OURS else OurPlain(network, choices)
+    else:
+        way = METHODS[method](case.network(), CLIP)
     way(images[:2], labels[:2])
     return peak_of(lambda: way(images, labels))
 
@@ -244,30 +332,37 @@ def in_a_process_of_its_own(function: Callable[..., Any], *arguments: Any) -> An
 # --- rows ---
 
 
-def rows_of(
-    case: Case, times: dict[str, list[float]], peaks: dict[str, float | None], notes: dict[str, str]
-) -> list[dict[str, Any]]:
-    """One row a method. Ratios are medians over the rounds that both sides took part in."""
-    baseline = [min(pair) for pair in zip(times["plain"], times["plain, channels last"], strict=True)]
+def rows_of(case: Case, measured: Measured, peaks: dict[str, float | None]) -> list[dict[str, Any]]:
+    """Return one row a method. Ratios are medians over the rounds that both sides took part in."""
+    times = measured.times
+    baseline = [min(together) for together in zip(*(times[m] for m in PLAIN if m in times), strict=True)]
+    quickest = [min(pair) for pair in zip(baseline, times.get(OUR_PLAIN, baseline), strict=False)]
+    plain_peaks = [peak for method in PLAIN if (peak := peaks.get(method))]
     hooks = times.get("opacus hooks", [])
     images = case.views * case.batch
     rows = []
-    for method in case.methods():
+    for method in [*case.methods(), OUR_PLAIN]:
         mine = times.get(method, [])
         peak = peaks.get(method)
         rows.append(
             {
-                "model": MODELS[case.model].label,
+                "network": NETWORKS[case.name].label,
+                "shape": list(NETWORKS[case.name].shape),
+                "threads": NETWORKS[case.name].threads,
                 "views": case.views,
                 "batch": case.batch,
                 "precision": case.precision,
                 "method": method,
-                "ms_per_image": round(1000 * statistics.median(mine) / images, 4) if mine else None,
-                "ms_per_image_best": round(1000 * min(mine) / images, 4) if mine else None,
+                "ms_per_image": round(1000 * statistics.median(mine) / images, 5) if mine else None,
+                "ms_per_image_best": round(1000 * min(mine) / images, 5) if mine else None,
                 "ratio_to_plain": _median_ratio(mine, baseline),
+                "ratio_to_quickest_plain": _median_ratio(mine, quickest),
                 "ratio_to_hooks": _median_ratio(hooks, mine),
                 "peak_mb": None if peak is None else round(peak, 1),
-                "note": notes.get(method),
+                "ratio_of_peaks": round(peak / min(plain_peaks), 2) if peak and plain_peaks else None,
+                "deciding_seconds": round(measured.deciding, 2) if method == OURS else None,
+                "deciding_plain_steps": round(measured.deciding / statistics.median(baseline), 1) if method == OURS else None,
+                "note": measured.notes.get(method),
             }
         )
     return rows
@@ -280,56 +375,116 @@ def _median_ratio(above: list[float], below: list[float]) -> float | None:
 
 def machine() -> dict[str, Any]:
     name = torch.cuda.get_device_name() if device().type == "cuda" else processor()
-    return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    return {"device": name, "threads": ALL_THREADS, "torch": torch.__version__}
+
+
+def name_of(row: dict[str, Any]) -> str:
+    size = " x ".join(map(str, row["shape"]))
+    alone = ", one thread" if row["threads"] == 1 else ""
+    return f"{row['network']}, {size}, {row['views']} x {row['batch']}, {row['precision']}{alone}"
 
 
 def table(result: dict[str, Any]) -> str:
-    """Markdown."""
+    """Return the results in Markdown: what our step costs in each case, then every method's row."""
     rows, where = result["rows"], result["machine"]
     fewer = ", ".join(f"{method}: {n}" for method, n in result["reference_rounds"].items())
     caption = (
-        f"**What a private step costs against its plain twin.** One call of each method on one physical batch of B examples "
-        f"with K views each, images of {' x '.join(map(str, SHAPE))}, {CLASSES} classes: the sum of per-example gradients "
+        "**What a private step costs against its plain twin.** One call of each method on one physical batch of B examples "
+        f"with K views each, {CLASSES} classes: the sum of per-example gradients "
         f"clipped to {CLIP:g} (plain: the gradient of the summed loss, not private). Time: median of {result['rounds']} "
-        f"rounds ({fewer}), over B x K. In a round every method has its turn; ratios are medians of the "
-        "ratios within a round. Ratio to plain: to the faster one of that round's two plain calls (PyTorch's, images "
-        "contiguous or channels last) with the same model, K x B and precision. Peak: memory above the state before the "
-        f"call, measured once, in a process of its own. {where['device']}, {where['threads']} threads, torch {where['torch']}."
+        f"rounds ({fewer}), over K x B. In a round every method has its turn; ratios are medians of the "
+        "ratios within a round. Ratio to plain: to the faster one of that round's plain calls of PyTorch, images "
+        "contiguous or channels last. Clipping alone: to the quickest plain call, this engine's tricks included. Peak: memory "
+        "above the state before the call, measured once, in a process of its own, beside plain's least. Deciding: our first "
+        f"call, in seconds and in plain steps. {where['device']}, {where['threads']} threads, torch {where['torch']}."
     )
-    header = ["model", "K x B", "precision", "method", "ms an image", "ratio to plain", "times faster than hooks", "peak MB"]
-    keys = {"ms_per_image": ".3f", "ratio_to_plain": ".2f", "ratio_to_hooks": ".2f", "peak_mb": ".0f"}
-    lines = [header, ["---"] * 4 + ["---:"] * 4]
+    ours = [row for row in rows if row["method"] == OURS]
+    hooks = {name_of(row): row["ratio_to_plain"] for row in rows if row["method"] == "opacus hooks"}
+    head = ["network, input, K x B", "ratio to plain", "clipping alone", "Opacus' hooks", "peak to plain's", "deciding"]
+    lines = [head, ["---"] + ["---:"] * 5]
+    for row in ours:
+        deciding = f"{row['deciding_seconds']:.1f} s, {row['deciding_plain_steps']:.0f} steps"
+        numbers = (row["ratio_to_plain"], row["ratio_to_quickest_plain"], hooks.get(name_of(row)), row["ratio_of_peaks"])
+        lines.append([name_of(row), *(_number(n, ".2f") for n in numbers), deciding])
+    every = [["network, input, K x B", "method", "ms an image", "ratio to plain", "times faster than hooks", "peak MB"]]
+    every.append(["---"] * 2 + ["---:"] * 4)
     for row in rows:
-        numbers = ["–" if row[key] is None else format(row[key], form) for key, form in keys.items()]
-        lines.append([row["model"], f"{row['views']} x {row['batch']}", row["precision"], row["method"], *numbers])
-    notes = [
-        f"{row['model']}, {row['views']} x {row['batch']}, {row['method']}: {row['note']}.\n" for row in rows if row["note"]
-    ]
-    return "\n".join([caption, "", *("| " + " | ".join(line) + " |" for line in lines), "", *notes])
+        forms = {"ms_per_image": ".4g", "ratio_to_plain": ".2f", "ratio_to_hooks": ".2f", "peak_mb": ".0f"}
+        every.append([name_of(row), row["method"], *(_number(row[key], form) for key, form in forms.items())])
+    notes = [f"{name_of(row)}, {row['method']}: {row['note']}.\n" for row in rows if row["note"]]
+    return "\n".join([caption, "", *_markdown(lines), "", *_markdown(every), "", *notes])
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _markdown(lines: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def columns(files: list[Path]) -> str:
+    """Return the ratios of several machines side by side, in Markdown."""
+    results = [read_json(file) for file in files]
+    found = [{name_of(row): row["ratio_to_plain"] for row in r["rows"] if row["method"] == OURS} for r in results]
+    machines = [f"{r['machine']['device']}, torch {r['machine']['torch']}" for r in results]
+    names = dict.fromkeys(name for ratios in found for name in ratios)
+    lines = [["ratio to plain", *machines], ["---"] + ["---:"] * len(results)]
+    lines += [[name, *(_number(ratios.get(name), ".2f") for ratios in found)] for name in names]
+    return "\n".join(_markdown(lines))
+
+
+def picture(result: dict[str, Any], file: Path) -> None:
+    """Draw the ratios by network: ours, and Opacus' hooks where they did not refuse."""
+    labels = [name_of(row) for row in result["rows"] if row["method"] == OURS]
+    figure, axes = plt.subplots(figsize=(9, 0.36 * len(labels) + 1.2))
+    for shift, (method, shade) in enumerate([(OURS, "0.2"), ("opacus hooks", "0.75")]):
+        ratios = {name_of(row): row["ratio_to_plain"] for row in result["rows"] if row["method"] == method}
+        places = [i + 0.4 * shift for i, label in enumerate(labels) if ratios.get(label)]
+        bars = axes.barh(places, [ratios[label] for label in labels if ratios.get(label)], 0.38, color=shade, label=method)
+        axes.bar_label(bars, fmt="%.2f", padding=2, fontsize=7)
+    axes.set_yticks([i + 0.2 for i in range(len(labels))], labels, fontsize=7)
+    axes.invert_yaxis()
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xlabel("time of a private step over that of the faster plain step")
+    axes.legend(frameon=False)
+    figure.savefig(file, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+
+
+def settle_threads(case: Case) -> None:
+    torch.set_num_threads(NETWORKS[case.name].threads or ALL_THREADS)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time and memory of a private step, beside its plain twin.")
-    parser.add_argument("scope", nargs="?", choices=["full", "quick"], default="full")
-    quick = parser.parse_args().scope == "quick"
+    parser.add_argument("scope", nargs="?", choices=["full", "quick", "columns"], default="full")
+    parser.add_argument("files", nargs="*", type=Path)
+    asked = parser.parse_args()
+    if asked.scope == "columns":
+        print(columns(asked.files))
+        return
+    quick = asked.scope == "quick"
     cases, rounds = (QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)
     rows, choices = [], {}
     for n, case in enumerate(cases):
         print(f"{n + 1} of {len(cases)}: {case}", file=sys.stderr, flush=True)
-        times, notes, chosen = seconds(case, rounds)
-        peaks = {method: in_a_process_of_its_own(peak_mb, case, method, chosen) for method in times}
-        rows += rows_of(case, times, peaks, notes)
-        choices[str(case)] = chosen
+        settle_threads(case)
+        measured = measure(case, rounds)
+        peaks = {method: in_a_process_of_its_own(peak_mb, case, method, measured.choices) for method in measured.times}
+        rows += rows_of(case, measured, peaks)
+        choices[str(case)] = measured.choices
     result = {
         "rows": rows,
         "machine": machine(),
-        "rounds": rounds["ours"],
+        "rounds": rounds[OURS],
         "reference_rounds": {method: rounds[method] for method in REFERENCES},
         "quick": quick,
         "choices": choices,
     }
     write_json(OUT / "dp_step.json", result)
     write_text(OUT / "dp_step.md", table(result))
+    picture(result, OUT / "dp_step.svg")
     print(table(result))
 
 

@@ -10,15 +10,19 @@ import torch
 from torch import Tensor, nn
 
 import dp_step
-from dp_step import FULL, METHODS, QUICK, REFERENCES, Case, rows_of, table
+from dp_step import FULL, METHODS, OUR_PLAIN, QUICK, REFERENCES, Case, Measured, OurPlain, columns, rows_of, table
 from dpvision.models import build
 from dpvision.models.resnet9.options import Options as ResNet9
 from dpvision.models.wrn.options import Options as WideResNet
-from dpvision.privacy.clipping import OpacusHooks
+from dpvision.privacy.clipping import OpacusHooks, Plain
+from dpvision.privacy.fast import UNTIMED
+from networks import NETWORKS, Network
 
 WRN = WideResNet(family="wrn", label="tiny WRN", depth=10, width=1)
-KEYS = {"model", "views", "batch", "precision", "method", "ms_per_image", "ms_per_image_best"}
-KEYS |= {"ratio_to_plain", "ratio_to_hooks", "peak_mb", "note"}
+TINY = Network("tiny", lambda: build(ResNet9(family="resnet9", label="tiny", width=1 / 16, groups=4).model_dump(), 10, 3))
+KEYS = {"network", "shape", "threads", "views", "batch", "precision", "method", "ms_per_image", "ms_per_image_best"}
+KEYS |= {"ratio_to_plain", "ratio_to_quickest_plain", "ratio_to_hooks", "peak_mb", "ratio_of_peaks"}
+KEYS |= {"deciding_seconds", "deciding_plain_steps", "note"}
 
 TIMES = {
     "plain": [1.0, 2.0, 1.0],
@@ -26,6 +30,7 @@ TIMES = {
     "opacus hooks": [6.0, 12.0],  # in the first two rounds alone
     "vmap": [9.0, 9.0],
     "ours": [1.5, 2.0, 1.0],
+    "plain, our tricks": [0.5, 2.0, 0.5],  # quicker in two rounds
 }
 NOTES = {"opacus ghost": "cannot"}
 
@@ -48,7 +53,8 @@ def vector(tensors: list[Tensor]) -> Tensor:
 
 def made_up_rows(**changes: Any) -> dict[str, dict[str, Any]]:
     case = Case("resnet9", 1, 10)
-    rows = rows_of(case, TIMES | changes, dict.fromkeys(TIMES, 12.34), NOTES)
+    peaks = {"plain": 24.68, "plain, channels last": 30.0} | dict.fromkeys([m for m in TIMES if "plain" not in m], 12.34)
+    rows = rows_of(case, Measured(TIMES | changes, NOTES, {}, 40.0), peaks)
     return {row["method"]: row for row in rows}
 
 
@@ -82,7 +88,7 @@ def test_a_method_computes_what_opacus_hooks_compute(method, views, network, tin
 
 
 def test_a_method_that_is_wrong_is_not_timed(monkeypatch):
-    monkeypatch.setitem(dp_step.MODELS, "resnet9", ResNet9(family="resnet9", label="tiny", width=1 / 16, groups=4))
+    monkeypatch.setitem(NETWORKS, "resnet9", TINY)
 
     class Wrong(OpacusHooks):
         def __call__(self, images: Tensor, labels: Tensor) -> Any:
@@ -91,14 +97,41 @@ def test_a_method_that_is_wrong_is_not_timed(monkeypatch):
             return found
 
     monkeypatch.setitem(METHODS, "vmap", Wrong)
-    times, notes, _ = dp_step.seconds(Case("resnet9", 2, 3), dict.fromkeys(METHODS, 3) | {"opacus hooks": 2})
-    assert {method: len(rounds) for method, rounds in times.items()} == {
+    monkeypatch.setattr(dp_step, "SHORT", 0)
+    rounds = dict.fromkeys([*METHODS, OUR_PLAIN], 3) | {"opacus hooks": 2}
+    measured = dp_step.measure(Case("resnet9", 2, 3), rounds)
+    assert {method: len(times) for method, times in measured.times.items()} == {
         "plain": 3,
         "plain, channels last": 3,
         "opacus hooks": 2,
+        "plain, our tricks": 3,
         "ours": 3,
     }
-    assert notes["vmap"].startswith("wrong: ") and set(notes) == {"vmap", "opacus ghost"}
+    assert measured.notes["vmap"].startswith("wrong: ") and set(measured.notes) == {"vmap", "opacus ghost"}
+
+
+@pytest.mark.parametrize("views", [1, 3])
+def test_plain_with_our_tricks_computes_the_plain_gradient(views, tiny):
+    images, labels = torch.randn(7, *([views] if views > 1 else []), 3, 8, 8, dtype=torch.float64), torch.randint(3, (7,))
+    choices = UNTIMED | {"workers": 2, "images": 2 * views, "memory_format": "channels last", "mish": "pieces"}
+    expected, found = (way(images, labels).sums for way in (Plain(tiny["resnet9"]), OurPlain(tiny["resnet9"], choices)))
+    torch.testing.assert_close(vector(found), vector(expected), rtol=1e-9, atol=1e-9)
+
+
+def test_what_another_method_refuses_is_a_note_and_what_ours_refuses_an_error(monkeypatch):
+    def refuses(network: nn.Module, clip: float) -> Any:
+        raise NotImplementedError("no such layer\nand more")
+
+    monkeypatch.setitem(NETWORKS, "resnet9", TINY)
+    monkeypatch.setattr(dp_step, "SHORT", 0)
+    monkeypatch.setitem(METHODS, "vmap", refuses)
+    rounds = dict.fromkeys([*METHODS, OUR_PLAIN], 1)
+    measured = dp_step.measure(Case("resnet9", 1, 3), rounds)
+    assert measured.notes == {"vmap": "no such layer"}
+    assert {"plain", "ours", OUR_PLAIN} <= set(measured.times)
+    monkeypatch.setitem(METHODS, "ours", refuses)
+    with pytest.raises(NotImplementedError):
+        dp_step.measure(Case("resnet9", 1, 3), rounds)
 
 
 def test_channels_last_is_so_in_memory():
@@ -148,7 +181,7 @@ def test_the_peak_is_that_of_the_call():
 
 def test_a_row_for_every_method_with_all_keys():
     rows = made_up_rows()
-    assert list(rows) == list(METHODS)
+    assert list(rows) == [*METHODS, OUR_PLAIN]
     assert all(set(row) == KEYS for row in rows.values())
     json.dumps(list(rows.values()), allow_nan=False)
 
@@ -157,12 +190,15 @@ def test_times_are_of_one_image():
     row = made_up_rows()["ours"]
     assert (row["ms_per_image"], row["ms_per_image_best"]) == (150, 100)
     case = Case("resnet9", 4, 10)
-    assert rows_of(case, TIMES, {}, {})[-1]["ms_per_image"] == 37.5
+    assert rows_of(case, Measured(TIMES, {}, {}, 1.0), {})[-2]["ms_per_image"] == 37.5
 
 
 def test_ratios_are_medians_of_the_ratios_within_a_round():
     rows = made_up_rows()
     assert rows["ours"]["ratio_to_plain"] == 1.5  # of 1.5, 2 and 1, to the faster plain call of each round
+    assert rows["ours"]["ratio_to_quickest_plain"] == 2.0  # of 3, 2 and 2
+    assert rows["ours"]["ratio_of_peaks"] == 0.5
+    assert (rows["ours"]["deciding_seconds"], rows["ours"]["deciding_plain_steps"]) == (40.0, 40.0)
     assert rows["plain"]["ratio_to_plain"] == 1.0
     assert rows["plain, channels last"]["ratio_to_plain"] == 2.0
     assert rows["opacus hooks"]["ratio_to_plain"] == 9.0  # of 6 and 12
@@ -175,32 +211,46 @@ def test_what_was_not_measured_is_null():
     assert row["note"] == "cannot"
     measured = ("ms_per_image", "ms_per_image_best", "ratio_to_plain", "ratio_to_hooks", "peak_mb")
     assert [row[key] for key in measured] == [None] * 5
-    rows = rows_of(Case("resnet9", 1, 10, "bfloat16"), {m: TIMES[m] for m in ("plain", "plain, channels last", "ours")}, {}, {})
-    assert [row["ratio_to_hooks"] for row in rows] == [None] * 3
+    measured = Measured({m: TIMES[m] for m in ("plain", "plain, channels last", "ours")}, {}, {}, 1.0)
+    rows = rows_of(Case("resnet9", 1, 10, "bfloat16"), measured, {})
+    assert [row["ratio_to_hooks"] for row in rows] == [None] * 4
 
 
-def test_the_table_shows_every_row():
+def test_the_tables_show_every_case_and_every_method():
     lines = table(made_up_result(list(made_up_rows().values()))).splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    assert {len(row) for row in rows} == {8}
-    assert [row[3] for row in rows[2:]] == list(METHODS)
-    assert rows[-1] == ["ResNet-9", "1 x 10", "float32", "ours", "150.000", "1.50", "5.00", "12"]
-    assert rows[5][4:] == ["–"] * 4
-    assert "ResNet-9, 1 x 10, opacus ghost: cannot." in lines
+    name = "ResNet-9, 3 x 32 x 32, 1 x 10, float32"
+    assert rows[2] == [name, "1.50", "2.00", "9.00", "0.50", "40.0 s, 40 steps"]
+    assert [row[1] for row in rows[5:]] == [*METHODS, OUR_PLAIN]
+    assert rows[-2] == [name, "ours", "150", "1.50", "5.00", "12"]
+    assert rows[8][2:] == ["–"] * 4
+    assert f"{name}, opacus ghost: cannot." in lines
     assert "median of 3 rounds (vmap: 2)" in lines[0] and "a processor, 2 threads, torch 2.0." in lines[0]
 
 
-def test_a_run_writes_both_files(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(dp_step.MODELS, "wrn16-4", WRN)
+def test_results_of_several_machines_stand_side_by_side(tmp_path):
+    for name, device in (("a.json", "a processor"), ("b.json", "another")):
+        result = made_up_result(list(made_up_rows().values()))
+        result["machine"]["device"] = device
+        (tmp_path / name).write_text(json.dumps(result))
+    lines = columns([tmp_path / "a.json", tmp_path / "b.json"]).splitlines()
+    assert lines[0] == "| ratio to plain | a processor, torch 2.0 | another, torch 2.0 |"
+    assert lines[2:] == ["| ResNet-9, 3 x 32 x 32, 1 x 10, float32 | 1.50 | 1.50 |"]
+
+
+def test_a_run_writes_its_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(NETWORKS, "wrn16-4", Network("tiny WRN", lambda: build(WRN.model_dump(), 10, 3), threads=1))
     monkeypatch.setattr(dp_step, "QUICK", [Case("wrn16-4", 1, 3), Case("wrn16-4", 2, 2, "bfloat16")])
     monkeypatch.setattr(dp_step, "OUT", tmp_path)
+    monkeypatch.setattr(dp_step, "SHORT", 0)
     monkeypatch.setattr(dp_step, "in_a_process_of_its_own", lambda function, *arguments: 1.0)
     monkeypatch.setattr(sys, "argv", ["dp_step.py", "quick"])
     dp_step.main()
     result = json.loads((tmp_path / "dp_step.json").read_text())
-    assert len(result["rows"]) == len(METHODS) + 3 and result["quick"]
+    assert len(result["rows"]) == len(METHODS) + 1 + 4 and result["quick"]
     assert not any(row["note"] for row in result["rows"])
     assert set(result["choices"]) == {"wrn16-4/1/3/float32", "wrn16-4/2/2/bfloat16"}
     shown = capsys.readouterr()
     assert shown.out == (tmp_path / "dp_step.md").read_text() + "\n"
     assert "2 of 2: wrn16-4/2/2/bfloat16" in shown.err
+    assert "<svg" in (tmp_path / "dp_step.svg").read_text()

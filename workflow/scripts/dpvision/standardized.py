@@ -12,8 +12,13 @@ def standardized(weight: Tensor, gain: Tensor, eps: float = 1e-4) -> Tensor:
     """
     if has_torch_function((weight, gain)):
         return handle_torch_function(standardized, (weight, gain), weight, gain, eps)
+    return pieces(weight, gain, eps)[0]
+
+
+def pieces(weight: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the standardised weight and what it is made of: by rows, the centred weight, its energy, and 1 / its norm."""
     rows = weight.flatten(1)
     centred = rows - rows.mean(1, keepdim=True)
-    squares = centred.square().sum(1)  # fan_in · var
-    scale = squares.clamp(min=eps).rsqrt() * gain
-    return (centred * scale.unsqueeze(1)).view_as(weight)
+    energy = centred.square().sum(1)  # fan_in · var
+    scale = energy.clamp(min=eps).rsqrt()
+    return (centred * (scale * gain).unsqueeze(1)).view_as(weight), centred, energy, scale

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dpvision.standardized import pieces
+
 ROW = 256  # numbers whose squares are summed before float64
 SLACK = 16  # roundings by which a norm that is not taken from the gradient itself is enlarged
 
@@ -73,13 +75,10 @@ class Standardized(Derived):
     variance is below the floor its scale is a constant, and the last subtraction is not there.
     """
 
-    def __init__(self, value: Tensor, weight: Tensor, gain: Tensor, floor: float) -> None:
+    def __init__(self, weight: Tensor, gain: Tensor, floor: float) -> None:
+        value, centred, energy, scale = pieces(weight, gain, floor)
         super().__init__(value, [weight, gain])
         with torch.no_grad():
-            rows = weight.flatten(1)
-            centred = rows - rows.mean(1, keepdim=True)
-            energy = centred.square().sum(1)
-            scale = energy.clamp(min=floor).rsqrt()
             self.gain, self.stretch = gain.detach(), gain * scale
             self.varies, self.size = energy > floor, weight[0].numel()
             self.unit = (centred * scale.unsqueeze(1)).view_as(weight)

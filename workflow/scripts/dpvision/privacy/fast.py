@@ -15,7 +15,7 @@ missed, or a network that mixes its examples, does not pass.
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -50,6 +50,7 @@ FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channel
 CLEARLY = 0.9  # of the time of what was quickest so far
 HOPELESS = 3  # times as slow as the quickest, in its first call: not timed again
 ENOUGH = 0.05  # seconds for the timing of one choice: a chance that shorter ones give to noise
+SHORT = 0.002  # seconds for one way of one layer: below, noise is louder, and five times are taken
 PASSES = 2  # over the layers, in which every way has a turn
 NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
 UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
@@ -97,23 +98,14 @@ class ClippedSum(Clipped):
 
     def run(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
         """Clip in parts, shared out among the workers; add the sums up in one order."""
-        count = len(labels)
         images, views = flat(images.detach(), self.views)
         if images.dim() == 4:
             images = images.to(memory_format=FORMATS[choices["memory_format"]])
-        parts = math.ceil(count / max(1, choices["images"] // views))
-        parts = min(count, math.ceil(parts / choices["workers"]) * choices["workers"])
-        bounds = [i * count // parts for i in range(parts + 1)]
-        cut = [(images[a * views : b * views], labels[a:b]) for a, b in pairwise(bounds)]
         while len(self.workers) < choices["workers"]:
             self.workers.append(Worker(self, self.expanding))
-        shares = [
-            cut[i * parts // choices["workers"] : (i + 1) * parts // choices["workers"]] for i in range(choices["workers"])
-        ]
-        tasks = [partial(w.run, share, clip, choices) for w, share in zip(self.workers, shares, strict=False) if share]
-        return _added(
-            [task() for task in tasks] if choices["workers"] == 1 else list(_pool(len(shares)).map(_on_one_core, tasks))
-        )
+        shares = shares_of(images, labels, views, choices)
+        tasks = [partial(w.run, share, clip, choices) for w, share in zip(self.workers, shares, strict=False)]
+        return _added(in_threads(tasks, choices["workers"]))
 
     def check(self, images: Tensor, labels: Tensor) -> None:
         """Compare three made-up examples with PyTorch's own gradient of one loss at a time, of the network as it is."""
@@ -206,7 +198,7 @@ class ClippedSum(Clipped):
         self.workers = [Worker(self, self.expanding, watch)]
         task = partial(self.run, images[:few], labels[:few], self.clip, alone)
         for _ in range(PASSES):
-            list(_pool(1).map(_on_one_core, [task])) if choices["workers"] > 1 else task()
+            in_threads([task], choices["workers"])
             watch.next_pass()
         self.workers = []
         return {**choices, "layers": watch.quickest()}
@@ -337,7 +329,10 @@ class Stopwatch:
                     found = way()
                     found.total(torch.ones_like(found.squares, dtype=found.weight.value.dtype))
 
-                times[name] = min(_seconds(whole), times.get(name, math.inf))  # a first call also makes ready what it calls
+                seconds = _seconds(whole)  # a first call also makes ready what it calls
+                if seconds < SHORT:
+                    seconds = min(_seconds(whole) for _ in range(5))
+                times[name] = min(seconds, times.get(name, math.inf))
         return quickest(times)
 
     def next_pass(self) -> None:
@@ -363,6 +358,22 @@ def _seconds(work: Callable[[], object]) -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter() - begun
+
+
+def shares_of(rows: Tensor, labels: Tensor, views: int, choices: Choices) -> list[list[tuple[Tensor, Tensor]]]:
+    """Cut a batch into parts, and share these out among the workers."""
+    count, workers = len(labels), choices["workers"]
+    parts = math.ceil(count / max(1, choices["images"] // views))
+    parts = min(count, math.ceil(parts / workers) * workers)
+    bounds = [i * count // parts for i in range(parts + 1)]
+    cut = [(rows[a * views : b * views], labels[a:b]) for a, b in pairwise(bounds)]
+    shares = [cut[i * parts // workers : (i + 1) * parts // workers] for i in range(workers)]
+    return [share for share in shares if share]
+
+
+def in_threads(tasks: Sequence[Callable[[], Any]], workers: int) -> list[Any]:
+    """Do the tasks, each on one core where there are several workers, else on all cores."""
+    return [task() for task in tasks] if workers == 1 else list(_pool(len(tasks)).map(_on_one_core, tasks))
 
 
 def _added(parts: list[Gradients]) -> Gradients:

@@ -79,7 +79,7 @@ class Tape(TorchFunctionMode):
         """Computed once for all that take the same weights."""
         made = self.weights[id(weight)].standardized
         if (id(gain), floor) not in made:
-            made[id(gain), floor] = Standardized(standardized(weight, gain, floor), weight, gain, floor)
+            made[id(gain), floor] = Standardized(weight, gain, floor)
         found = made[id(gain), floor]
         self.weights[id(found.graph)] = found
         return found.graph
