@@ -1091,8 +1091,8 @@ def unclipped(norms: Tensor, clip: float, dtype: torch.dtype) -> Tensor:
     return torch.ones_like(norms, dtype=dtype)
 
 
-def turned(self: Convolution, x: Tensor, g: Tensor, examples: int, original: Callable = Convolution.unfold) -> Tensor:
-    return original(self, x, g, examples).flip(-1)
+def turned(self: Convolution, *rest: Any, original: Callable = Convolution.unfold) -> Tensor:
+    return original(self, *rest).flip(-1)
 
 
 ones = gram_with(lambda factors, views: torch.ones_like(factors).repeat(views))

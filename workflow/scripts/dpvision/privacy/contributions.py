@@ -11,8 +11,10 @@ A *contribution* belongs to one use of a weight in one physical batch:
 `Kept` holds each example's gradient. `Deferred` holds what gradients are made of and never makes them.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -118,6 +120,36 @@ class Deferred:
     weight: Weight
     squares: Tensor
     total: Callable[[Tensor], Tensor]
+
+
+class Rooms:
+    """Memory that stays between parts: what the system takes back it zeroes page by page before it lends it again."""
+
+    def __init__(self) -> None:
+        self.rooms: dict[Any, Tensor] = {}
+        self.lent = 0
+
+    def next_part(self) -> None:
+        self.lent = 0
+
+    def scratch(self, name: str, like: Tensor, *shape: int) -> Tensor:
+        """Return memory for what is not needed once a layer is done."""
+        return self._room((name, like.dtype), like, math.prod(shape)).view(shape)
+
+    def kept(self, key: str, examples: int, weight: Tensor, channels_last: bool) -> Tensor:
+        """Return memory for one gradient of the weight an example, in the order of the images; lent until the next part."""
+        self.lent += 1
+        room = self._room((key, self.lent), weight, examples * weight.numel())
+        o, i, *kernel = weight.shape
+        if channels_last:
+            return room.view(examples, o, *kernel, i).movedim(-1, 2)
+        return room.view(examples, o, i, *kernel)
+
+    def _room(self, key: Any, like: Tensor, numbers: int) -> Tensor:
+        room = self.rooms.get(key)
+        if room is None or room.numel() < numbers:
+            room = self.rooms[key] = like.new_empty(numbers)
+        return room[:numbers]
 
 
 class Vectors:

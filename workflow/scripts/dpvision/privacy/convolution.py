@@ -10,13 +10,12 @@
 With K views an example is K images, whose gradients add up.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from dpvision.privacy.contributions import SLACK, Deferred, Kept, Standardized, Ways, Weight, keep
+from dpvision.privacy.contributions import SLACK, Deferred, Kept, Rooms, Standardized, Ways, Weight, keep
 
 Pair = tuple[int, int]
 
@@ -46,22 +45,22 @@ class Convolution:
         geometry = [list(self.stride), list(self.padding), list(self.dilation), False, [0, 0], groups]
         return torch.ops.aten.convolution_backward.default(g, x, weight, None, *geometry, wanted)
 
-    def ways(self, x: Tensor, g: Tensor, examples: int, room: Callable[..., Tensor]) -> Ways:
-        """Those that fit; `room` lends memory for the gradients that are kept."""
+    def ways(self, x: Tensor, g: Tensor, examples: int, key: str, rooms: Rooms) -> Ways:
+        """Return those that fit; `rooms` lends memory for what is kept under the layer's `key`."""
         ways: Ways = {
-            "one": lambda: self.one(x, g, room(examples, self.weight.value, x)),
+            "one": lambda: self.one(x, g, rooms.kept(key, examples, self.weight.value, lies_channels_last(x))),
             "grouped": lambda: keep(self.weight, self.grouped(x, g, examples)),
-            "unfold": lambda: keep(self.weight, self.unfold(x, g, examples)),
+            "unfold": lambda: keep(self.weight, self.unfold(x, g, examples, key, rooms)),
         }
         pixels = len(x) // examples * x.shape[2] * x.shape[3]
         if self.groups == 1 and pixels**2 <= 4 * self.weight.value.numel():  # beyond that its products outgrow the gradients
             ways["gram"] = lambda: self.gram(x, g, examples)
         return ways
 
-    def kind(self, x: Tensor, examples: int) -> str:
+    def kind(self, x: Tensor, g: Tensor, examples: int) -> str:
         """Say all that the times of its ways depend on."""
         geometry = f"stride {self.stride} padding {self.padding} dilation {self.dilation} groups {self.groups}"
-        weight, order = tuple(self.weight.value.shape), "contiguous" if x.is_contiguous() else "channels last"
+        weight, order = tuple(self.weight.value.shape), "contiguous" if g.is_contiguous() else "channels last"
         return f"convolution {weight} {geometry} of {tuple(x.shape[1:])} views {len(x) // examples} {x.dtype} {order}"
 
     def worth(self, x: Tensor, g: Tensor, examples: int, ways: Ways) -> Ways:
@@ -105,22 +104,26 @@ class Convolution:
         shape = x.new_empty((examples * len(weight), *weight.shape[1:]))
         return self.of_weight(side_by_side(g), side_by_side(x), shape, examples * self.groups).view(examples, *weight.shape)
 
-    def unfold(self, x: Tensor, g: Tensor, examples: int) -> Tensor:
+    def unfold(self, x: Tensor, g: Tensor, examples: int, key: str, rooms: Rooms) -> Tensor:
         weight, groups = self.weight.value, self.groups
-        patches = self._patches(x).unflatten(-1, (groups, -1)).unflatten(0, (examples, -1))  # e, views, h, w, kernel, groups, c
+        patches = self._patches(x, rooms).unflatten(-1, (groups, -1)).unflatten(0, (examples, -1))
         gradients = g.permute(0, 2, 3, 1).unflatten(-1, (groups, -1)).unflatten(0, (examples, -1))
-        rows = patches.permute(0, 6, 1, 2, 3, 4, 5, 7).reshape(examples * groups, -1, weight[0].numel())
+        rows = rooms.scratch("patches", x, examples, groups, *patches.shape[1:6], weight.shape[1])
+        rows.copy_(patches.permute(0, 6, 1, 2, 3, 4, 5, 7))  # of examples, views, height, width, kernel, groups, channels
         outputs = gradients.permute(0, 4, 5, 1, 2, 3).reshape(examples * groups, len(weight) // groups, -1)
-        found = torch.bmm(outputs, rows).view(examples, len(weight), *weight.shape[2:], weight.shape[1])
+        rows, made = rows.view(len(outputs), -1, weight[0].numel()), None
+        if x.dtype == weight.dtype:
+            made = rooms.kept(key, examples, weight, channels_last=True).movedim(2, -1).view(len(outputs), -1, rows.shape[2])
+        found = torch.bmm(outputs, rows, out=made).view(examples, len(weight), *weight.shape[2:], weight.shape[1])
         return found.movedim(-1, 2)
 
-    def _patches(self, x: Tensor) -> Tensor:
+    def _patches(self, x: Tensor, rooms: Rooms) -> Tensor:
         """Return what each output sees, [images, height, width, kernel's height and width, channels], as a view."""
         (up, left), (down, right), (high, wide) = self.padding, self.dilation, self.weight.value.shape[2:]
         n, channels, height, width = x.shape
         pixels = x.permute(0, 2, 3, 1)
         if up or left or not pixels.is_contiguous():
-            padded = x.new_zeros(n, height + 2 * up, width + 2 * left, channels)
+            padded = rooms.scratch("padded", x, n, height + 2 * up, width + 2 * left, channels).zero_()
             padded[:, up : up + height, left : left + width] = pixels
             pixels = padded
         rows, columns = (
@@ -206,3 +209,7 @@ class Convolution:
             if gain.all() and (bias.abs() <= gain.abs()).all():
                 return y, gain, bias / gain
         return self.forward(x, unit), torch.ones_like(gain), torch.zeros_like(gain)
+
+
+def lies_channels_last(x: Tensor) -> bool:
+    return x.is_contiguous(memory_format=torch.channels_last)

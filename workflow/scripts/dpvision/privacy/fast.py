@@ -36,7 +36,7 @@ from dpvision.privacy.clipping import (
     losses_of_rows,
     trainable,
 )
-from dpvision.privacy.contributions import Contribution, Kept, Vectors, Ways, Weight, keep
+from dpvision.privacy.contributions import Contribution, Kept, Rooms, Vectors, Ways, Weight, keep
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Tape
 
@@ -49,7 +49,7 @@ Times = dict[str, dict[str, float]]  # in seconds, of each way of each layer
 FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
 CLEARLY = 0.9  # of the time of what was quickest so far
 HOPELESS = 3  # times as slow as the quickest, in its first call: not timed again
-ENOUGH = 0.05  # seconds for the timing of one choice: a chance that shorter ones give to noise
+ENOUGH = 0.2  # seconds for the timing of one choice: a chance that shorter ones give to noise
 SHORT = 0.002  # seconds for one way of one layer: below, noise is louder, and five times are taken
 PASSES = 2  # over the layers, in which every way has a turn
 NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
@@ -227,7 +227,7 @@ class Worker:
         self.expanding = expanding  # as the tape takes it
         self.names = {id(p): name for name, p in way.network.named_parameters()}
         self.kinds: Kinds = {}  # of layers whose way is not chosen yet
-        self.rooms: dict[tuple[str, int], Tensor] = {}
+        self.rooms = Rooms()
         self.rough, self.replaced, self.used, self.expanded = False, False, set[int](), set[int]()
 
     def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
@@ -243,9 +243,11 @@ class Worker:
 
     def part(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> tuple[Tensor, Tensor]:
         """Return losses and norms; the sums go to the totals."""
-        self.layers, self.lent = choices["layers"], 0
-        quick, views = choices["mish"] == "pieces", len(images) // len(labels)
-        tape = Tape(self.names, self.weights, len(labels), self.choose, self.room, quick, self.expanding)
+        self.layers = choices["layers"]
+        self.rooms.next_part()
+        views, last = len(images) // len(labels), choices["memory_format"] == "channels last"
+        quick = choices["mish"] == "pieces"
+        tape = Tape(self.names, self.weights, len(labels), self.choose, self.rooms, quick, last, self.expanding)
         with tape, torch.enable_grad():
             losses = losses_of_rows(self.network, tape.watch(images), labels, views, self.loss)
         losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
@@ -276,18 +278,6 @@ class Worker:
         if name not in ways:
             raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
         return ways[name]()
-
-    def room(self, key: str, examples: int, weight: Tensor, x: Tensor) -> Tensor:
-        """Memory for one gradient of the weight an example, in the order of the images; lent until the next part."""
-        self.lent += 1
-        numbers = examples * weight.numel()
-        kept = self.rooms.get((key, self.lent))
-        if kept is None or kept.numel() < numbers:
-            kept = self.rooms[key, self.lent] = weight.new_empty(numbers)
-        o, i, *kernel = weight.shape
-        if x.is_contiguous(memory_format=torch.channels_last):
-            return kept[:numbers].view(examples, o, *kernel, i).movedim(-1, 2)
-        return kept[:numbers].view(examples, o, i, *kernel)
 
 
 def _joined(tape: Tape) -> Iterable[Contribution]:

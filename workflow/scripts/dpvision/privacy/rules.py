@@ -32,7 +32,9 @@ def refuse(tape: "Tape", func: Any, weight: Tensor | None, why: str) -> Refused:
 
 
 def alike(g: Tensor, x: Tensor) -> Tensor:
-    """The gradient in the order of its input's memory: kernels that take both expect one order."""
+    """Return the gradient in the order of its input's memory: kernels that take both expect one order."""
+    if x.shape[1] == 1 < g.shape[1]:  # of one channel: in both orders at once
+        return lying(g)
     return lying(g.contiguous() if x.is_contiguous() else g.contiguous(memory_format=torch.channels_last))
 
 
@@ -42,6 +44,8 @@ class Convolve:
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         x = self.tape.lowered(lying(x))
+        if self.tape.channels_last and x.shape[1] == 1:  # the same memory; the output follows these strides
+            x = x.as_strided(x.shape, (x.stride(0), 1, x.stride(2), 1))
         weight = self.convolution.weight.like(x)
         bias = self.bias.value if self.bias else self.constant
         y = self.convolution.forward(x, weight, None if bias is None else self.tape.lowered(bias))
@@ -52,9 +56,9 @@ class Convolve:
         (x, weight), tape = kept, self.tape
         g = alike(g, x)
         key = tape.name(self.convolution.weight)
-        ways = self.convolution.ways(x, g, tape.examples, lambda *like: tape.room(key, *like))
+        ways = self.convolution.ways(x, g, tape.examples, key, tape.rooms)
         worth = partial(self.convolution.worth, x, g, tape.examples)
-        tape.add_quickest(self.convolution.weight, ways, lambda: self.convolution.kind(x, tape.examples), worth)
+        tape.add_quickest(self.convolution.weight, ways, lambda: self.convolution.kind(x, g, tape.examples), worth)
         self.convolution.made = None  # nothing holds the output longer than the input
         tape.add(self.bias, lambda: per_example(g, tape.examples, self.convolution.weight.value.dtype))
         return (self.convolution.of_input(g, x, weight) if wanted[0] else None,)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from dpvision.privacy.contributions import Contribution, Derived, Standardized, Ways, Weight, keep
+from dpvision.privacy.contributions import Contribution, Derived, Rooms, Standardized, Ways, Weight, keep
 from dpvision.privacy.mish import Mish, replaceable
 from dpvision.privacy.rules import ALWAYS, EXPANDING, RULES, expanded, generic, refuse
 from dpvision.standardized import standardized
@@ -30,12 +30,14 @@ class Tape(TorchFunctionMode):
         weights: dict[int, Weight],  # the parameters; what is made of them serves all tapes that take them
         examples: int,
         choose: Callable[[str, Ways, Callable[[], str], Callable[[Ways], Ways]], Contribution],
-        room: Callable[..., Tensor],
+        rooms: Rooms,
         quick_mish: bool,
+        channels_last: bool,
         expanding: set[int] | None,  # the parameters that images get copies of, once known, by the id of each
     ) -> None:
         super().__init__()
-        self.examples, self.choose, self.room, self.quick_mish = examples, choose, room, quick_mish
+        self.examples, self.choose, self.rooms, self.quick_mish = examples, choose, rooms, quick_mish
+        self.channels_last = channels_last
         self.expanding, self.expanded = expanding, set[int]()
         self.names = names
         self.weights = dict(weights)  # by the id of their tensor, which they hold
