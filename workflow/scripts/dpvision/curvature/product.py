@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dpvision.curvature.mish import ClosedMish
 from dpvision.memory import peak_mb
 
 Batch = tuple[Tensor, Tensor]
@@ -115,7 +116,8 @@ def _gradient(model: nn.Module, parameters: list[nn.Parameter], batch: Batch) ->
     Not by backward(create_graph=True), which hangs that graph on the very parameters it refers to.
     """
     images, labels = (tensor.to(parameters[0].device) for tensor in batch)
-    loss = functional.cross_entropy(model(images), labels, reduction="sum")
+    with ClosedMish():
+        loss = functional.cross_entropy(model(images), labels, reduction="sum")
     return flat(torch.autograd.grad(loss, parameters, create_graph=True))
 
 
