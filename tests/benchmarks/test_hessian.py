@@ -41,7 +41,7 @@ def test_a_way_that_is_wrong_is_not_timed(small, monkeypatch):
 
 
 def test_ratios_are_medians_of_the_ratios_within_a_round():
-    times = dict.fromkeys(WAYS, [1.0, 1.0, 1.0]) | {PYHESSIAN: [2.0, 4.0, 8.0], KEPT: [1.0, 1.0, 6.0]}
+    times = {what: [1.0, 1.0, 1.0] for what in WAYS} | {PYHESSIAN: [2.0, 4.0, 8.0], KEPT: [1.0, 1.0, 6.0]}
     rows = {row["what"]: row for row in benchmark.rows_of(times, dict.fromkeys(WAYS, 1.0))}
     assert (rows[KEPT]["ratio_to_pyhessian"], rows[KEPT]["ratio_to_two_gradients"]) == (0.5, 1.0)
     assert rows[KEPT]["seconds"] == 1.0

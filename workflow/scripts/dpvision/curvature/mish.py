@@ -1,8 +1,8 @@
 """Mish with its first two derivatives in closed form.
 
 PyTorch composes the derivative of Mish of some ten operations when it is to be differentiated again, and each keeps what
-it was given: two fifths of the graph of a ResNet-9's gradient. And its second
-derivative is not a number where exp(x) overflows: in float32 from x = 89 on.
+it was given: two fifths of the graph of a ResNet-9's gradient. And
+its second derivative is not a number where exp(x) overflows: in float32 from x = 89 on.
 """
 
 from typing import Any
