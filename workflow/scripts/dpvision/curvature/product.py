@@ -65,15 +65,17 @@ class Hessian:
     def _first_derivative(self, vector: Tensor, number: int, parameters: list[nn.Parameter]) -> Tensor:
         """Return the derivative of a batch, and keep its graph where the next batch still fits beside it.
 
-        A batch is taken to need what this one needed, from nothing to its derivative: its graph, and what is freed again.
+        The next one is taken to need as much as this one did: beside a kept graph it reaches higher by the graph's size.
         """
         with peak_mb(vector.device) as before:
             pass
         with peak_mb(vector.device) as highest:
             gradient = _gradient(self.model, parameters, self.batches[number])
             derivative = _derivative_along(vector, gradient, parameters, again=True)
-        following = highest[0] - before[0] if number + 1 < len(self.batches) else 0
-        if highest[0] + following <= self.memory_mb:
+        with peak_mb(vector.device) as after:
+            pass
+        graph = after[0] - before[0] if number + 1 < len(self.batches) else 0  # nothing follows the last one
+        if highest[0] + graph <= self.memory_mb:
             self.kept.append(gradient)
         else:
             self.decided = True
