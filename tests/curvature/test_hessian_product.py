@@ -89,7 +89,7 @@ def test_the_products_of_kept_graphs_are_the_same(net, cut, forwards):
 @pytest.mark.parametrize(("memory_mb", "kept"), [(0, 0), (124, 0), (125, 1), (144, 2), (145, 4), (math.inf, 4)])
 def test_as_many_graphs_are_kept_as_leave_room_for_the_next_batch(memory_mb, kept, net, cut, forwards, monkeypatch):
     """Of 100 MB in use, 10 MB a graph, and 5 MB more while a batch is computed. Behind the last one nothing follows."""
-    measured = iter([100, 115, 110] + [110, 125, 120] + [120, 135, 130] + [130, 145, 140])
+    measured = iter([100, 115, 110, 110, 125, 120, 120, 135, 130, 130, 145, 140])
 
     @contextmanager
     def peak_mb(device):
