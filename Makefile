@@ -5,6 +5,7 @@
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
+# make bench-hessian   measure what a product of the Hessian with a vector costs, in four minutes
 # make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
 # make lint          formats and linters (make format puts right what can be put right)
 # make lock          resolve the dependencies anew, with hashes
@@ -15,7 +16,7 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo reproduce test test-report test-cluster bench bench-plan bench-simulation lint format lock schema
+.PHONY: setup demo reproduce test test-report test-cluster bench bench-plan bench-hessian bench-simulation lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -44,6 +45,9 @@ bench: setup
 
 bench-plan: setup
 	@$(BIN)/python benchmarks/plan.py
+
+bench-hessian: setup
+	@$(BIN)/python benchmarks/hessian.py
 
 bench-simulation: setup
 	@$(BIN)/python benchmarks/simulation.py

@@ -68,7 +68,7 @@ def make_all(root: Path, made: plan.Plan) -> None:
             write_text(results / f"logs/train/{name}.log", f"12:00:00  read {ROOT}/config in {Path.home()}\n")
         elif stage in ANALYSES:
             (run,) = made.needs(key)
-            analyse(STAGES[stage].job, spec, root / made.folder(run), root / made.data_of(key), folder, 512)
+            analyse(STAGES[stage].job, spec, root / made.folder(run), root / made.data_of(key), folder, 512, 1000)
     for name, spec in made.artifacts.items():
         write_if_changed(results / f"plan/{name}.json", spec)
         inputs = {what: [str(root / file) for file in files] for what, files in made.inputs_of(name).items()}

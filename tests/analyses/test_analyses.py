@@ -36,7 +36,7 @@ def test_every_analysis_is_tried_here():
 @pytest.mark.parametrize("stage", SPECS)
 def test_it_leaves_its_record_and_names_its_own_code_the_network_s_and_the_data(stage, trained, digits, tmp_path):
     spec = {"kind": stage, "run": "a-run"} | SPECS[stage]
-    analyse(STAGES[stage].job, spec, trained, digits, tmp_path, 16)
+    analyse(STAGES[stage].job, spec, trained, digits, tmp_path, 16, 1000)
     assert {file.name for file in tmp_path.iterdir()} == set(STAGES[stage].record)
     made = read_json(tmp_path / "provenance.json")
     job = STAGES[stage].job.split(":")[0]
@@ -48,7 +48,7 @@ def test_it_leaves_its_record_and_names_its_own_code_the_network_s_and_the_data(
 def test_the_physical_batch_makes_no_difference_to_a_hessian(trained, digits, tmp_path):
     spec = {"kind": "hessian", "run": "a-run"} | SPECS["hessian"]
     for size in (64, 10):
-        analyse(STAGES["hessian"].job, spec, trained, digits, tmp_path / str(size), size)
+        analyse(STAGES["hessian"].job, spec, trained, digits, tmp_path / str(size), size, 1000)
     one, other = (read_json(tmp_path / size / "hessian.json") for size in ("64", "10"))
     assert one["examples"] == other["examples"] == 64
     assert one["trace"] == pytest.approx(other["trace"], rel=1e-3)
@@ -56,7 +56,7 @@ def test_the_physical_batch_makes_no_difference_to_a_hessian(trained, digits, tm
 
 def test_histograms_are_of_every_place_with_as_many_bins_as_asked_for(trained, digits, tmp_path):
     spec = {"kind": "activations", "run": "a-run"} | SPECS["activations"]
-    analyse(STAGES["activations"].job, spec, trained, digits, tmp_path, 16)
+    analyse(STAGES["activations"].job, spec, trained, digits, tmp_path, 16, 1000)
     rows = list(csv.DictReader((tmp_path / "histograms.csv").open()))
     assert [row["place"] for row in rows] == [place for place in ("V_R", "V_F", "V_A", "V_A^S") for _ in range(5)]
 

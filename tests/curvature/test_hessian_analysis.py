@@ -3,12 +3,16 @@
 import copy
 import json
 import math
+import warnings
 
 import numpy as np
 import pytest
 import torch
+from pyhessian import hessian as PyHessian
 
-from dpvision.curvature.hessian import analyse, trace_samples
+from dpvision.curvature import hessian as module
+from dpvision.curvature.hessian import analyse, largest_eigenvalue, trace_samples
+from dpvision.curvature.product import Hessian, flat_weights
 from dpvision.curvature.spectrum import summary
 from dpvision.errors import UserError
 
@@ -166,16 +170,35 @@ def test_the_callers_random_state_and_model_are_left_as_they_were(trained):
     assert [module.training for module in model.modules()] == [module.training for module in state.modules()]
 
 
-def test_pyhessian_holds_no_more_than_one_physical_batch(trained, cut, live):
-    """Its graphs are cyclic for a while; should a version come that keeps them, this is where it shows."""
-    model, batches = trained[0], cut(4, 4, 4, 4, 4, 4)
-    peaks = []
-    for some in (batches[:1], batches[:1], batches):  # the first warms up
-        with live(*model.parameters()) as memory:
-            trace_samples(model, some, 3, 1e-300, 0, lambda *_: None)
-        peaks.append(memory.peak)
-    assert peaks[2] <= 1.05 * peaks[1]
-    assert memory.now() == 0
+def test_pyhessian_finds_with_our_products_what_it_finds_with_its_own(trained):
+    model, batches = trained
+    settings, count = (50, 1e-6, 3), 5
+    hessian = Hessian(model, batches, math.inf)
+    value = largest_eigenvalue(hessian, *settings, lambda *_: None)["lambda_max_power"]
+    samples = trace_samples(hessian, count, 1e-300, 3, lambda *_: None)
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Using backward.. with create_graph=True")
+        theirs = PyHessian(copy.deepcopy(model), torch.nn.CrossEntropyLoss(), dataloader=batches, cuda=False)
+        torch.manual_seed(3)
+        assert theirs.eigenvalues(maxIter=settings[0], tol=settings[1])[0] == pytest.approx([value], rel=1e-10)
+        torch.manual_seed(3)
+        assert theirs.trace(maxIter=count, tol=1e-300) == pytest.approx(samples, rel=1e-10)
+
+
+def test_kept_graphs_make_no_difference_to_any_number(trained):
+    one, other = analyse(*trained, **SHORT), analyse(*trained, **SHORT, memory_mb=math.inf)
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        assert other[key] == pytest.approx(value, rel=1e-10, abs=1e-12), key
+
+
+def test_room_for_the_vectors_of_lanczos_is_left(trained, monkeypatch):
+    told = []
+    monkeypatch.setattr(module, "Hessian", lambda model, batches, memory_mb: told.append(memory_mb) or Hessian(model, batches))
+    weights = len(flat_weights(trained[0]))
+    for steps in (8, 10_000):  # there are no more vectors than dimensions
+        analyse(*trained, **{**SHORT, "lanczos_steps": steps}, memory_mb=100)
+    assert told == pytest.approx([100 - vectors * weights * 8 / 2**20 for vectors in (8, weights)])
 
 
 def test_the_numbers_are_plain_enough_for_json(trained):

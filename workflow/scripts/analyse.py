@@ -21,4 +21,5 @@ with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
         Path(snakemake.params.data),
         Path(snakemake.output[0]).parent,
         snakemake.resources.physical_batch,
+        snakemake.resources.mem_mb,
     )

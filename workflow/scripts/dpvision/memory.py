@@ -31,3 +31,10 @@ def peak_mb(device: torch.device) -> Iterator[list[float]]:
         found.append(next(int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("VmHWM")) / 2**10)
     else:
         found.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)
+
+
+def limit_mb(device: torch.device, memory_mb: float) -> float:
+    """Return what a job that was given `memory_mb` may use of its device's memory: of a card, at most nine tenths."""
+    if device.type == "cuda":
+        return min(memory_mb, 0.9 * torch.cuda.get_device_properties(device).total_memory / 2**20)
+    return memory_mb

@@ -8,6 +8,7 @@ from torch import nn
 
 from dpvision.data.prepared import Prepared, data_part, load, split_of
 from dpvision.files import read_json, write_json
+from dpvision.memory import limit_mb
 from dpvision.plan.specs import Spec, network_module
 from dpvision.provenance import Origin
 from dpvision.training.examples import Examples
@@ -23,6 +24,8 @@ class Trained:
     network: nn.Module
     data: Prepared
     physical_batch: int
+    memory_mb: float
+    """What the job may use of its device's memory."""
 
     def training_examples(self, count: int) -> Examples:
         """Return the first of the examples that it was trained on."""
@@ -37,12 +40,13 @@ class Trained:
         return Examples(self.data.test_images, self.data.test_labels, data["mean"], data["std"], device())
 
 
-def analyse(job: str, spec: Spec, record: Path, data: Path, folder: Path, physical_batch: int) -> None:
+def analyse(job: str, spec: Spec, record: Path, data: Path, folder: Path, physical_batch: int, memory_mb: float) -> None:
     """Do the job, a module:function, with the weights of a run's record; leave provenance beside its results."""
     module, function = job.split(":")
     run = read_json(record / "spec.json")
     origin = Origin(f"{module} dpvision.analyses.run {network_module(run)}")
     prepared = load(data, data_part(run))
-    trained = Trained(run, read_network(record, run).to(device()), prepared, physical_batch)
+    network = read_network(record, run).to(device())
+    trained = Trained(run, network, prepared, physical_batch, limit_mb(device(), memory_mb))
     getattr(importlib.import_module(module), function)(spec, trained, folder)
     write_json(folder / "provenance.json", origin.provenance(spec, data=prepared.digest))

@@ -25,4 +25,7 @@ def examine(spec: Spec, trained: "Trained", folder: Path) -> None:
         if done % max(1, total // 10) == 0:
             log.info("%s  %d of at most %d", stage, done, total)
 
-    write_json(folder / "hessian.json", finite(analyse(trained.network, batches, progress=progress, **options)))
+    write_json(
+        folder / "hessian.json",
+        finite(analyse(trained.network, batches, memory_mb=trained.memory_mb, progress=progress, **options)),
+    )
