@@ -42,7 +42,7 @@ class Cell:
     runs: dict[str, str] = field(default_factory=dict)
     """The names of its trainings by seed, once they are planned."""
     study: str | None = None
-    """The search that chose for its model."""
+    """The search that finds values for it."""
 
     @property
     def point(self) -> tuple:
@@ -80,7 +80,7 @@ def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper:
             "dataset": cells.dataset,
             "model": name,
             "recipe": cells.recipe,
-            "search": _search(model, cells.searches),
+            "search": cells.search or _search(model, cells.searches),
             "epsilon": epsilon,
             **({"sigma": budget.sigma} if budget else {}),
             "delta": cells.delta,
