@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from dpvision.config.analyses import Analyses
 from dpvision.config.artifacts import Artifact
@@ -27,25 +27,21 @@ def _ascending(ends: list) -> list:
 Ends = Annotated[list[Item], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 
 
-class Uniform(Strict):
-    """A range of numbers, each as likely as any other."""
+class Range(Strict):
+    """All numbers between two."""
 
-    uniform: Ends[float]
-    """The least and the greatest."""
+    uniform: Annotated[Ends[float] | None, Later] = None
+    """The least and the greatest; each number between them is as likely as any other."""
+    log_uniform: Annotated[Ends[Annotated[float, Field(gt=0)]] | None, Later] = None
+    """The least and the greatest, above 0; each order of magnitude is as likely as any other."""
+    integers: Annotated[Ends[int] | None, Later] = None
+    """The least and the greatest; whole numbers alone, both ends among them."""
 
-
-class LogUniform(Strict):
-    """A range of numbers above 0, each order of magnitude as likely as any other."""
-
-    log_uniform: Ends[Annotated[float, Field(gt=0)]]
-    """The least and the greatest."""
-
-
-class Integers(Strict):
-    """A range of whole numbers, each as likely as any other."""
-
-    integers: Ends[int]
-    """The least and the greatest, both among them."""
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> "Range":
+        if len(self.as_spec()) != 1:
+            raise ValueError("must have one of uniform, log_uniform and integers")
+        return self
 
 
 Choices = Annotated[Distinct[int | float | str | bool], Field(min_length=2)]
@@ -56,7 +52,7 @@ class Search(Strict):
 
     recipe: Name | None = None
     """The recipe that trials train by; where absent, that of the cells that ask for it."""
-    space: Annotated[dict[str, Choices | Uniform | LogUniform | Integers], Field(min_length=1)]
+    space: Annotated[dict[str, Choices | Range], Field(min_length=1)]
     """What is varied: any key of the model or recipe, dotted (model.groups, recipe.optimizer.learning_rate), and its choices,
     or a range: {uniform: [0.1, 20]}, {log_uniform: [0.001, 1]} or {integers: [10, 50]}."""
     epsilon: Epsilon | None = None

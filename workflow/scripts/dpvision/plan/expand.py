@@ -123,6 +123,11 @@ def _with(part: str, options: Any, over: dict[str, Any]) -> Any:
     return laid_over(_adapter(part), options, over[part], part) if over.get(part) else options
 
 
+def having(part: str, options: Any, key: str, value: Any) -> Any:
+    """Return a model or a recipe that has a value at a dotted key."""
+    return _with(part, options, _nested(key, value))
+
+
 @functools.cache
 def _adapter(part: str) -> TypeAdapter:
     return TypeAdapter(PARTS[part])

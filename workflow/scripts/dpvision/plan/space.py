@@ -11,19 +11,20 @@ EDGE = 1 / 20  # of a range of real numbers, on its own scale: nearer than this 
 Values = list[Any] | dict[str, list[Any]]
 
 
-def is_range(values: Values) -> bool:
-    return isinstance(values, dict)
+def kind(values: Values) -> list[str]:
+    """Return the key that a range's two ends stand below; none of a list."""
+    return [range_of(values)[0]] if isinstance(values, dict) else []
 
 
-def range_of(values: Values) -> tuple[str, Any, Any]:
+def range_of(values: dict[str, list[Any]]) -> tuple[str, Any, Any]:
     """Return a range's kind and its two ends."""
-    ((kind, (low, high)),) = values.items()  # type: ignore[union-attr]
+    ((kind, (low, high)),) = values.items()
     return kind, low, high
 
 
 def count(values: Values) -> float:
     """Return how many values there are: infinitely many in a range of real numbers."""
-    if not is_range(values):
+    if isinstance(values, list):
         return len(values)
     kind, low, high = range_of(values)
     return high - low + 1 if kind == "integers" else math.inf
@@ -31,7 +32,7 @@ def count(values: Values) -> float:
 
 def examples(values: Values) -> list[Any]:
     """Return all choices, or the ends of a range: where both are allowed, so is all between them."""
-    return list(range_of(values)[1:]) if is_range(values) else list(values)
+    return list(range_of(values)[1:]) if isinstance(values, dict) else list(values)
 
 
 def greatest(values: Values) -> Any:
@@ -42,7 +43,7 @@ def greatest(values: Values) -> Any:
 
 def parsed(values: Values, text: str) -> Any:
     """Return the value that a table has as text."""
-    if not is_range(values):
+    if isinstance(values, list):
         return next(choice for choice in values if str(choice) == text)
     return int(text) if "integers" in values else float(text)
 

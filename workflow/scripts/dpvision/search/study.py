@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 def distribution(values: space.Values) -> BaseDistribution:
     """Return a list of choices, or a range, as Optuna has it."""
-    if not space.is_range(values):
+    if isinstance(values, list):
         return CategoricalDistribution(values)
     kind, low, high = space.range_of(values)
     return IntDistribution(low, high) if kind == "integers" else FloatDistribution(low, high, log=kind == "log_uniform")

@@ -44,9 +44,7 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
     yield from equal(f"{where}/best.json", "pruned by trials.csv", len(trials) - len(complete), best["pruned"])
     objective = next(name for name in ("validation_loss", "validation_top1") if name in best)
     scores = [specs.score(objective, float(row[objective])) for row in complete]
-    yield from equal(
-        f"{where}/best.json", f"{objective} by trials.csv", specs.score(objective, max(scores)), best[objective]
-    )
+    yield from equal(f"{where}/best.json", f"{objective} by trials.csv", specs.score(objective, max(scores)), best[objective])
     winners = [
         {key: row[key] for key in best["values"]} for row, score in zip(complete, scores, strict=True) if score == max(scores)
     ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from dpvision.config.artifacts import FigureOfCells
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     from matplotlib.figure import Figure
 
@@ -21,9 +23,14 @@ class Options(FigureOfCells):
 
     READS: ClassVar = {"trials": ("search/trials.csv",)}
 
-    def faults(self, models: dict) -> Any:
-        if models and not any(model.searched() for model in models.values()):
-            yield "cells", "none of these leaves anything to a search"
+    def faults(self, models: dict, groups: list) -> Any:
+        yield from of_searches(models, groups)
+
+
+def of_searches(models: dict, groups: list) -> "Iterator[tuple[str, str]]":
+    """Yield what is wrong where no search finds anything for the cells that are shown."""
+    if models and not any(model.searched() for model in models.values()) and not any(cells.search for cells in groups):
+        yield "cells", "none of these leaves anything to a search"
 
 
 NOTE = "accuracy on held-out training examples at the last epoch trained"
