@@ -3,7 +3,9 @@
 import csv
 import json
 import random
+import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import jobs
@@ -11,7 +13,10 @@ import pytest
 
 from dpvision.plan import specs
 from dpvision.privacy.accounting import calibrate
+from dpvision.reporting.keep import keep
 from dpvision.search.study import conclude
+from dpvision.verify import records
+from dpvision.verify.place import opened
 
 KEYS = ["model.groups", "recipe.clip", "recipe.epochs", "recipe.optimizer.learning_rate"]
 
@@ -64,6 +69,39 @@ def test_the_table_has_the_best_trial_and_the_ten_best_beside_the_trainings(made
     assert (row["statistic"], row["n"], row["spread_is"]) == ("mean", "2", "standard_deviation")
     text = (made.root / "results/tiny/tables/tuned.md").read_text()
     assert "by their loss on the held-out examples" in text and "mean of the ten best | n best" in text
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_the_table_is_made_of_the_trainings_that_are_there_and_their_search(made, study, tmp_path, missing):
+    (cell,) = made.plan.artifacts["tuned"]["cells"]
+    shown = replace(made.plan, artifacts={"tuned": made.plan.artifacts["tuned"]})
+    for key in shown.work_of("tuned"):
+        shutil.copytree(made.root / made.plan.folder(key), tmp_path / made.plan.folder(key))
+    for run in list(cell["work"]["train"].values())[:missing]:
+        shutil.rmtree(tmp_path / made.plan.folder(("train", run)))
+    assert keep(shown, tmp_path, tmp_path / "kept") == ["tuned"]
+    (kept,), (whole,) = (rows(folder / "tables/tuned.csv") for folder in (tmp_path / "kept", made.root / "results/tiny"))
+    assert kept["n"] == str(2 - missing)
+    assert [kept[key] for key in ("best_trial", "ten_best", "found")] == [
+        whole[key] for key in ("best_trial", "ten_best", "found")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("validation_loss", 0.125, "validation_loss by trials.csv: expected"),
+        ("edges", [], "edges by the spec: expected"),
+        ("trials", 7, "trials by trials.csv: expected 3"),
+    ],
+)
+def test_a_change_of_what_it_found_is_noticed(unpacked, study, key, value, problem):
+    name, _ = study
+    file = unpacked / f"results/tiny/studies/{name}/best.json"
+    with opened(unpacked) as place:
+        assert list(records.study(place, ("search", name))) == []
+        file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+        assert problem in " ".join(map(str, records.study(place, ("search", name))))
 
 
 def test_killed_at_any_moment_it_comes_to_the_same_trials(made, study, tmp_path):
