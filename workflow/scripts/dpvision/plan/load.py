@@ -135,18 +135,19 @@ class _Loader:
         dataset = self.datasets[cells.dataset]
         data = specs.data_spec(cells.dataset, dataset)
         self.plan.work["data", specs.data_name(data)] = data
-        budget = specs.budget_spec(cell.at["epsilon"], cells.delta, cell.at.get("sigma"))
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
             by = paper.here.recipes[search.recipe] if search.recipe else recipe
             held_out = Split(validation=dataset.validation) if cells.protocol else split
-            sigma = cell.at.get("sigma") if by.steps is None and by.epochs is None else None
-            level = specs.budget_spec(search.epsilon, cells.delta, sigma) if search.epsilon else budget
+            epsilon = search.epsilon or cell.at["epsilon"]
+            given = epsilon == "solve" or (by.steps is None and by.epochs is None)
+            level = specs.budget_spec(epsilon, cells.delta, cell.at.get("sigma") if given else None)
             spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level), search)
             study = specs.study_name(spec)
             self.plan.work["search", study] = spec
             searched = dict.fromkeys(search.space if cells.search else map("model.{}".format, model.searched()), study)
+        budget = specs.budget_spec(cell.at["epsilon"], cells.delta, cell.at.get("sigma"))
         run = specs.run_spec(data, dataset, split, model, recipe, budget)
         if cells.protocol:
             run = specs.with_authors_protocol(run, cells.protocol, cell.level)
