@@ -146,3 +146,48 @@ def work_until(within: str, made: int, *arguments: Any) -> None:
 
     setattr(Training, within, killed)
     work(*arguments)
+
+
+def work_until_moment(moment: int, *arguments: Any) -> None:
+    """As work, and killed at this moment: they are counted at every step, epoch, checkpoint and line of the journal."""
+    from optuna.storages.journal import JournalFileBackend
+
+    from dpvision.training.checkpoint import Checkpoint
+    from dpvision.training.fit import Training
+
+    passed = 0
+
+    def killed_at(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal passed
+            passed += 1
+            if passed == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return method(*arguments, **options)
+
+        return call
+
+    for owner, name in [
+        (Training, "_make_step"),
+        (Training, "_end_epoch"),
+        (Checkpoint, "save"),
+        (JournalFileBackend, "append_logs"),
+    ]:
+        setattr(owner, name, killed_at(getattr(owner, name)))
+    work(*arguments)
+
+
+def work_until_told(made: int, *arguments: Any) -> None:
+    """As work, and told to leave with so many steps of a trial made; without checkpoints before that."""
+    from dpvision.search import study
+    from dpvision.training.fit import Training
+
+    step = Training._make_step
+
+    def told(self: Training) -> None:
+        if self.made == made:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        step(self)
+
+    Training._make_step = told  # type: ignore[method-assign]
+    study.work(*arguments)

@@ -29,7 +29,16 @@ recipes:
   resnet9: {batch: 256, epochs: 2}
   simulated:
     {optimizer: {name: sgd, learning_rate: 0.1}, schedule: {name: constant}, batch: 256, epochs: 2, clip: 1.0, simulate: 4}
-searches: {groups: {space: {model.groups: [1, 4]}, trials: 2, prune_below: 0.0}}
+searches:
+  groups: {space: {model.groups: [1, 4]}, trials: 2, prune_below: 0.0}
+  tune:
+    space:
+      model.groups: [1, 4]
+      recipe.optimizer.learning_rate: {log_uniform: [1.0e-3, 1.0e-2]}
+      recipe.clip: {uniform: [0.5, 3.0]}
+      recipe.epochs: {integers: [1, 3]}
+    trials: 3
+    objective: validation_loss
 cells:
   cifar10: {dataset: digits, delta: 1.0e-4, epsilons: [7.42, null]}
   simulated: {dataset: digits, models: [resnet9], recipe: simulated, epsilons: [3.0], delta: 1.0e-4}
@@ -40,7 +49,11 @@ cells:
     epsilons: [7.42]
     delta: 1.0e-4
     protocol: {targets: [7.62], sigmas: [2.0], physical_batch: 100}
-artifacts: {table1: {cells: [cifar10, simulated, authors], columns: protocol}}
+  tuned: {dataset: digits, models: [resnet9], recipe: resnet9, epsilons: [7.42], delta: 1.0e-4, search: tune}
+artifacts:
+  table1: {cells: [cifar10, simulated, authors], columns: protocol}
+  tuned: {kind: best_trials, title: What a search of several keys found, cells: [tuned]}
+  tuned_trials: {kind: search, title: Its trials, cells: [tuned]}
 hessian: {examples: 32, iterations: 3, lanczos_steps: 4}
 activations: {examples: 32, bins: 10}
 """

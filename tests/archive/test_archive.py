@@ -51,6 +51,9 @@ def test_it_has_every_artifact_and_every_record_and_no_data(made, unpacked):
     assert {file for key in made.plan.work for file in made.plan.record(key)} <= there
     assert {stage for stage, _ in made.plan.kept()} == set(STAGES)
     assert {f"{made.plan.results}/logs/train/{run}.log" for run in made.plan.runs} <= there
+    for name, study in made.plan.of("search").items():
+        histories = {f"trials/{number}/history.csv" for number in range(study["trials"])}
+        assert {f"{made.plan.folder(('search', name))}/{file}" for file in histories | {"journal.log"}} <= there
     assert {"source/Snakefile", "source/envs/requirements.lock", "source/CITATION.cff", "config.json"} <= there
     assert not [file for file in there if file.endswith((".npy", ".csv.gz", ".bin"))]
     assert json.loads((unpacked / "config.json").read_text()) == {"scale": "tiny", "papers": ["scalenorm"]}

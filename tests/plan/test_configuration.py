@@ -570,7 +570,7 @@ SPOILT = [
         PAPER,
         "epsilon: 7.42",
         "epsilon: 0",
-        "searches.groups.epsilon = 0: must be a number above 0",
+        "searches.groups.epsilon = 0: must be a number above 0 or null",
     ),
     Spoilt("δ of zero", PAPER, "delta: 1.0e-5", "delta: 0", "cells.cifar10.delta = 0: must be a number above 0 and below 1"),
     Spoilt("δ of one", PAPER, "delta: 1.0e-5", "delta: 1", "cells.cifar10.delta = 1: must be a number above 0 and below 1"),
@@ -779,7 +779,7 @@ SPOILT = [
         PAPER,
         CHOICES,
         "[16]",
-        "searches.groups.space.model.groups = [16]: must be a list of at least 2 values",
+        "searches.groups.space.model.groups = [16]: must be a list of at least 2 values or a mapping",
     ),
     Spoilt("no workers", DEMO_JOBS, "workers: 2", "workers: 0", "workers = 0: must be a whole number above 0"),
     Spoilt(

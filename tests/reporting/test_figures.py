@@ -180,6 +180,24 @@ def test_a_search_shows_finished_trials_only_and_marks_those_given_up(tmp_path):
     assert list(history.get_lines()[0].get_ydata()) == pytest.approx([90, 90, 95])
 
 
+def test_a_search_over_ranges_has_axes_of_numbers_and_an_arm_for_each_search(tmp_path):
+    spec, inputs = search(tmp_path)
+    rows = ["0,complete,0.9,0.0012,1.5,10", "1,complete,0.8,0.1,19.5,11", "2,pruned,0.1,0.5,3.25,12"]
+    header = "trial,state,validation_top1,recipe.optimizer.learning_rate,recipe.clip,recipe.epochs"
+    for file in inputs["trials"]:
+        Path(file).write_text("\n".join([header, *rows]))
+    for cell, level in zip(spec["cells"], (2.89, 7.42), strict=True):
+        cell["at"] |= {"model": "resnet9", "epsilon": level, "sigma": 1.0}
+    frame = ALL["search"].read(spec, inputs)
+    rate, clip, epochs, history = ALL["search"].draw(frame, LABELS).axes
+    assert (rate.get_xscale(), clip.get_xscale()) == ("log", "linear")
+    assert list(clip.get_lines()[0].get_xdata()) == [1.5, 19.5]
+    assert [label.get_text() for label in epochs.get_xticklabels()] == ["10", "11", "12"]
+    arms = [text.get_text() for text in history.get_legend().get_texts()]
+    assert arms == ["ResNet-9, digits, ε = 2.89, best so far", "ResNet-9, digits, ε = 7.42, best so far"]
+    plt.close("all")
+
+
 def test_the_schematic_calls_activations_as_the_paper_does_and_has_scale_norm_in_one_block(tmp_path):
     without, having = draw("schematic", tmp_path).axes
     called = [[text.get_text() for text in axis.texts if text.get_text().startswith("$V")] for axis in (without, having)]

@@ -3,16 +3,18 @@
 import csv
 import itertools
 import json
+import math
 import random
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import jobs
+import optuna
 import pytest
 import torch
 from hypothesis import given, settings
@@ -79,7 +81,7 @@ def place(tmp_path, digits, run_spec) -> Callable[..., Place]:
 
 
 class Pretended:
-    """In place of a training: the accuracies of its epochs are known beforehand."""
+    """In place of a training: the accuracies of its epochs are known beforehand; the loss is 1 - accuracy, or known too."""
 
     accuracies: Callable[[Any], list[float]]
 
@@ -89,9 +91,10 @@ class Pretended:
         self.planned, self.made = run["recipe"]["epochs"], 0
 
     def run(self, after_step: Callable, after_epoch: Callable) -> None:
-        for accuracy in type(self).accuracies(self.groups):
+        for known in type(self).accuracies(self.groups):
+            accuracy, loss = known if isinstance(known, tuple) else (known, 1 - known)
             self.made += 1
-            self.history.append({"epoch": self.made, "validation_top1": accuracy})
+            self.history.append({"epoch": self.made, "validation_top1": accuracy, "validation_loss": loss})
             after_epoch(self)
             after_step(self)
 
@@ -196,7 +199,9 @@ def test_a_trial_left_behind_before_its_values_were_drawn_is_drawn_as_it_would_h
     whole, cut = place("whole").work(), place("cut")
     cut.study().optuna.ask()
     cut.work()
-    assert [trial.params for trial in cut.study().trials()] == [trial.params for trial in whole.study().trials()]
+    assert [trial.params for trial in cut.study().trials(*FINISHED)] == [
+        trial.params for trial in whole.study().trials(*FINISHED)
+    ]
 
 
 def test_what_was_reported_before_the_kill_decides_as_it_would_have(place):
@@ -251,6 +256,63 @@ def test_chance_tries_every_combination_once_and_does_not_look_at_accuracies(pla
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == list(itertools.product(*SPACE.values()))
     assert orders[0] != sorted(orders[0])
+
+
+RANGES = {
+    "recipe.batch": {"integers": [1, 3]},
+    "recipe.clip": {"uniform": [0.1, 20.0]},
+    "recipe.optimizer.learning_rate": {"log_uniform": [1e-4, 1e-2]},
+}
+
+
+def score(params: dict[str, float]) -> float:
+    """Of a trial whose training is pretended: best in the middle of every range."""
+    return -abs(params["recipe.clip"] - 10) - abs(math.log10(params["recipe.optimizer.learning_rate"]) + 3)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_ranges_are_searched_within_their_ends_each_on_its_scale(place, sampler):
+    shared = place(space=RANGES, trials=60, sampler=sampler).study()
+    while not shared.complete():
+        with shared.next_trial() as trial:
+            shared.optuna.tell(trial, score(trial.params))
+    batches, clips, rates = ([trial.params[key] for trial in shared.trials(*FINISHED)] for key in RANGES)
+    assert set(batches) == {1, 2, 3} and all(isinstance(batch, int) for batch in batches)
+    assert 0.1 <= min(clips) < max(clips) <= 20.0 and len(set(clips)) == 60
+    assert 1e-4 <= min(rates) < max(rates) <= 1e-2
+    assert sum(rate < 1e-3 for rate in rates) > 10  # of a linear scale, one in ten
+
+
+def test_whole_numbers_of_a_range_are_tried_once_each(place):
+    for sampler in ("tpe", "random"):
+        shared = place(sampler, space={"recipe.batch": {"integers": [5, 9]}}, trials=5, sampler=sampler).study()
+        while not shared.complete():
+            with shared.next_trial() as trial:
+                shared.optuna.tell(trial, 0.5)
+        assert sorted(trial.params["recipe.batch"] for trial in shared.trials(*FINISHED)) == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_values_are_drawn_the_same_wherever_a_worker_died_while_it_drew_them(place, sampler, monkeypatch):
+    """The eleventh trial and those behind it are TPE's own proposals, by what the others came to."""
+    drawn: dict[str, list] = {}
+    suggest = optuna.Trial._suggest
+    for name in ("undisturbed", "disturbed"):
+        shared = place(f"{name}-{sampler}", space=RANGES, trials=14, sampler=sampler).study()
+        chance = random.Random(0)
+        while not shared.complete():
+            dies_at = chance.choice([*RANGES, None]) if name == "disturbed" else None
+
+            def dying(self, key, distribution, dies_at=dies_at):
+                if key == dies_at and key not in self.params:
+                    raise KeyboardInterrupt
+                return suggest(self, key, distribution)
+
+            monkeypatch.setattr(optuna.Trial, "_suggest", dying)
+            with suppress(KeyboardInterrupt), shared.next_trial() as trial:
+                shared.optuna.tell(trial, score(trial.params))
+        drawn[name] = [trial.params for trial in shared.trials(*FINISHED)]
+    assert drawn["disturbed"] == drawn["undisturbed"]
 
 
 @settings(max_examples=25, deadline=None)
@@ -362,6 +424,71 @@ def test_the_table_has_the_metrics_of_every_split_at_the_last_epoch_behind_the_v
         assert list(row)[:6] == ["trial", "state", "validation_top1", "epochs", "seconds", "model.groups"]
         assert list(row)[-4:] == ["sampling_rate", "sigma", "steps", "epsilon"]
         assert float(row["epsilon"]) == pytest.approx(float(last["epsilon"]))
+
+
+# --- the objective ---
+
+
+def of_loss(place, known: dict[Any, tuple[float, float]], pretend) -> Place:
+    pretend(lambda groups: [known[groups]])
+    return place(objective="validation_loss").work()
+
+
+def test_the_objective_may_be_the_loss(place, pretend):
+    known = {1: (0.9, 2.0), 2: (0.5, 0.25), 4: (0.7, 1.0), "channels": (0.6, 3.0)}
+    here = of_loss(place, known, pretend)
+    best = here.conclude()
+    assert (best["values"], best["validation_loss"]) == ({"model.groups": 2}, 0.25)
+    assert "validation_top1" not in best
+    assert {float(row["validation_top1"]) for row in here.rows()} == {accuracy for accuracy, _ in known.values()}
+    assert {row["state"] for row in here.rows()} == {"complete"}
+
+
+def test_accuracies_decide_what_is_given_up_whatever_the_objective(place, pretend):
+    pretend(lambda groups: [(0.1, 0.1) if groups == 1 else (0.9, 9.0)])
+    here = place(objective="validation_loss", prune_below=0.5).work()
+    best = here.conclude()
+    assert {row["model.groups"] for row in here.rows() if row["state"] == "pruned"} == {"1"}
+    assert best["validation_loss"] == 9.0
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_no_finite_loss_is_worse_than_any_other(place, pretend, loss):
+    known = {1: (0.9, loss), 2: (0.1, 1e9), 4: (0.9, loss), "channels": (0.9, loss)}
+    here = of_loss(place, known, pretend)
+    best = here.conclude()
+    assert (best["values"], best["validation_loss"]) == ({"model.groups": 2}, 1e9)
+    assert (best["trials"], best["pruned"]) == (4, 0)
+
+
+def test_where_no_trial_has_a_finite_loss_it_says_what_to_change(place, pretend):
+    here = of_loss(place, dict.fromkeys(GROUPS, (0.1, math.nan)), pretend)
+    with pytest.raises(UserError, match="no trial of study ended with a finite validation loss: narrow the space"):
+        here.conclude()
+    assert not here.best.exists()
+
+
+def test_a_best_value_at_the_end_of_its_range_is_said(place, pretend, caplog):
+    pretend(lambda groups: [groups / 10])
+    here = place(space={"model.groups": {"integers": [1, 4]}}).work()
+    said = "model.groups = 4 is at the upper end of what was searched, 1 to 4"
+    assert here.conclude()["edges"] == [said]
+    assert f"the best trial: {said}; better values may lie beyond" in caplog.text
+
+
+# --- told to leave ---
+
+
+def test_a_worker_that_is_told_to_leave_keeps_where_its_trial_was(place, undisturbed):
+    here = place(epochs=3)
+    told = here.start(0, jobs.work_until_told, 6)
+    assert told.end() == 1
+    log = (here.folder / "0.log").read_text()
+    assert "left: told to leave (SIGUSR1) at step 6 of 12 of trial 0: the state is kept in" in log
+    assert here.start(1).end() == 0
+    assert "trial 0 goes on from step 6 of 12" in (here.folder / "1.log").read_text()
+    here.conclude()
+    assert without_seconds(here.table) == without_seconds(undisturbed.table)
 
 
 # --- giving up ---

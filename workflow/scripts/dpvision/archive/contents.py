@@ -76,8 +76,8 @@ def specs_of(plan: Plan) -> dict[str, Any]:
 
 def _where_there(plan: Plan, root: Path) -> list[str]:
     """Return of each record what not every one has, and what it can do without."""
-    names = [f"{plan.folder(key)}/{file}" for key in plan.kept() for file in STAGES[key[0]].optional]
-    return [name for name in names if (root / name).exists()]
+    found = [sorted((root / plan.folder(key)).glob(file)) for key in plan.kept() for file in STAGES[key[0]].optional]
+    return [file.relative_to(root).as_posix() for files in found for file in files]
 
 
 def _logs(plan: Plan, root: Path) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from dpvision.config.base import Distinct, Epsilon, Name, Strict
 
 if TYPE_CHECKING:
+    from dpvision.config.cells import Cells
     from dpvision.models.options import Network
 
 
@@ -30,8 +31,8 @@ class Artifact(Strict):
         """Return the stages whose work its cells need."""
         return list(dict.fromkeys(read.split("/")[0] for reads in self.READS.values() for read in reads))
 
-    def faults(self, models: dict[str, "Network"]) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with it beside the models of its cells: the option's key, and why."""
+    def faults(self, models: dict[str, "Network"], groups: list["Cells"]) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with it beside its groups of cells and their models: the option's key, and why."""
         yield from ()
 
 

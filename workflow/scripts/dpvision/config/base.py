@@ -49,8 +49,15 @@ class Strict(BaseModel):
             value = getattr(self, name)
             unsaid = Later in field.metadata and value == field.default
             if name not in exclude and not unsaid:
-                said[name] = value.as_spec() if isinstance(value, Strict) else value
+                said[name] = _as_spec(value)
         return said
+
+
+def _as_spec(value: Any) -> Any:
+    """Return what a spec says of a value, and of what a mapping holds."""
+    if isinstance(value, Strict):
+        return value.as_spec()
+    return {key: _as_spec(below) for key, below in value.items()} if isinstance(value, dict) else value
 
 
 class Searched(Strict):

@@ -22,7 +22,7 @@ class Where(Strict):
     recipe: Name | None = None
     """One of the paper's recipes."""
     search: Name | None = None
-    """The search that chose for the model; null: none did."""
+    """The search that chose some of its values; null: none did."""
     epsilon: Epsilon | Literal["solve"] | None = None
     """The privacy level; null: not private; solve: what σ and the length spend."""
     sigma: Annotated[float, Field(gt=0)] | None = None
@@ -127,6 +127,9 @@ class Cells(Strict):
     """Values of such keys that belong together: a cell for each entry."""
     ladder: Annotated[list[Rung], Field(min_length=1)] | None = None
     """An ablation, a cell for each rung."""
+    search: Name | None = None
+    """A search that finds values for these cells, and for each of them anew: the keys of its space, of model and recipe. It
+    takes the place of those that the models name."""
     searches: dict[Name, Name] = {}
     """Searches that here take the place of those that the models name: the model's -> this data set's."""
 

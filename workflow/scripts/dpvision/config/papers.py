@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from dpvision.config.analyses import Analyses
 from dpvision.config.artifacts import Artifact
-from dpvision.config.base import Distinct, Epsilon, Later, Name, Positive, Seed, Strict, one_of
+from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict, one_of
 from dpvision.config.cells import Cells
 from dpvision.config.recipes import Recipe
 from dpvision.models.found import Model
@@ -18,23 +18,57 @@ else:
     AnyArtifact = one_of(KINDS, "kind")
 
 
+def _ascending(ends: list) -> list:
+    if ends[0] >= ends[1]:
+        raise ValueError("must be two numbers, the less one first")
+    return ends
+
+
+Ends = Annotated[list[Item], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
+
+
+class Range(Strict):
+    """All numbers between two."""
+
+    uniform: Annotated[Ends[float] | None, Later] = None
+    """The least and the greatest; each number between them is as likely as any other."""
+    log_uniform: Annotated[Ends[Annotated[float, Field(gt=0)]] | None, Later] = None
+    """The least and the greatest, above 0; each order of magnitude is as likely as any other."""
+    integers: Annotated[Ends[int] | None, Later] = None
+    """The least and the greatest; whole numbers alone, both ends among them."""
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> "Range":
+        if len(self.as_spec()) != 1:
+            raise ValueError("must have one of uniform, log_uniform and integers")
+        return self
+
+
+Choices = Annotated[Distinct[int | float | str | bool], Field(min_length=2)]
+
+
 class Search(Strict):
     """A search by Optuna: its sampler draws trials, and a threshold pruner gives them up."""
 
     recipe: Name | None = None
     """The recipe that trials train by; where absent, that of the cells that ask for it."""
-    space: Annotated[dict[str, Annotated[Distinct[int | float | str], Field(min_length=2)]], Field(min_length=1)]
-    """What is varied: a key of the model or recipe, dotted (model.groups), and its choices."""
-    epsilon: Epsilon
-    """The privacy level at which trials train; each trial is given the whole of it."""
+    space: Annotated[dict[str, Choices | Range], Field(min_length=1)]
+    """What is varied: any key of the model or recipe, dotted (model.groups, recipe.optimizer.learning_rate), and its choices,
+    or a range: {uniform: [0.1, 20]}, {log_uniform: [0.001, 1]} or {integers: [10, 50]}."""
+    epsilon: Epsilon | None = None
+    """The privacy level at which trials train; where absent, the budget of the cells that ask for it. Each trial is given the
+    whole of it: its noise is solved for its own batch and length."""
     trials: Positive
     """How many to finish. No combination is tried twice, so at most as many as there are."""
+    objective: Annotated[Literal["validation_top1", "validation_loss"], Later] = "validation_top1"
+    """What the best trial has most of, or least: the accuracy, or the loss, on the examples held out, after the last step. A
+    loss that is no finite number is worse than any other."""
     sampler: Annotated[Literal["tpe", "grid", "random"], Later] = "tpe"
-    """Who proposes values: a tree-structured Parzen estimator; all combinations in their order; or chance."""
+    """Who proposes values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; or chance."""
     seed: Seed = 0
     """Of the sampler and of the trainings, which all start alike."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """A trial whose validation accuracy is below this after `prune_after` epochs is given up."""
+    """A trial whose validation accuracy is below this after `prune_after` epochs is given up, whatever the objective."""
     prune_after: Annotated[int, Field(ge=0)] = 5
     """How many epochs a trial is given before it may be given up."""
 
@@ -51,7 +85,7 @@ class Paper(Analyses):
     recipes: Annotated[dict[Name, Recipe], Field(min_length=1)]
     """How networks are trained, by the names that cells call it."""
     searches: dict[Name, Search] = {}
-    """Searches, by the names that models call them."""
+    """Searches, by the names that models and cells call them."""
     cells: Annotated[dict[Name, Cells], Field(min_length=1)]
     """Groups of cells, by the names that artifacts call them; one that no artifact shows is not trained."""
     artifacts: Annotated[dict[Name, AnyArtifact], Field(min_length=1)]

@@ -95,7 +95,7 @@ class Estimator:
         whole, share = (cost_of(self.plan, key, workers) for workers in (1, None))
         if not (whole and share):
             return Job(key, 0, 0, 0, 1, 0, 0, 0, "next to nothing")
-        run = self.plan.run_of(key)
+        run = self.plan.dearest_run_of(key)
         seconds, by = self.seconds(_kind(stage, run), whole, self.past)
         left = self._left(key)
         trains = stage == "train"
@@ -172,7 +172,7 @@ def _past(plan: Plan, root: Path) -> Iterator[Past]:
     for key, spec in plan.work.items():
         made_by, stage = root / plan.folder(key) / "provenance.json", STAGES[key[0]]
         if stage.analysis and stage.cost and made_by.exists():
-            provenance, run = read_json(made_by), plan.run_of(key)
+            provenance, run = read_json(made_by), plan.dearest_run_of(key)
             taken = stage.cost(spec, run, 1, 1)
             yield Past(
                 _kind(key[0], run), device_of(provenance), taken, provenance["seconds"], provenance["started"], here=True

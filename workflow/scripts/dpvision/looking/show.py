@@ -10,6 +10,7 @@ from dpvision.plan import specs
 from dpvision.plan.specs import Spec
 
 SETS = ("train", "validation", "test")
+LENGTH = ("epochs", "steps", "batch")
 WHEN = {"last_step": "last step", "best_epoch": "best epoch", "averaged": "averaged"}
 
 
@@ -61,8 +62,6 @@ def spec_rows(run: Spec) -> list[tuple[str, str]]:
     data, model, recipe = run["data"], run["model"], run["recipe"]
     rest = {key: value for key, value in model.items() if key not in ("family", "slug")}
     optimizer, schedule = dict(recipe["optimizer"]), dict(recipe["schedule"])
-    epochs = f"{recipe['epochs']} epochs, " if "epochs" in recipe else ""
-    steps = specs.step_count(run) if specs.has_length(run) else "as many as the budget allows:"
     rows = [
         ("data", f"{data['name']}: {specs.training_count(run)} train, {data['validation']} validation, {data['test']} test"),
         ("model", f"{model['slug']} ({_pairs(rest)})"),
@@ -70,14 +69,23 @@ def spec_rows(run: Spec) -> list[tuple[str, str]]:
             "optimiser",
             f"{optimizer.pop('name')} ({_pairs(optimizer)}), schedule {schedule.pop('name')} {_pairs(schedule)}".rstrip(),
         ),
-        ("length", f"{epochs}{steps} steps of {recipe['batch']} examples expected"),
+        ("length", _length(run)),
     ]
-    shown = ("optimizer", "schedule", "epochs", "steps", "batch")
+    shown = ("optimizer", "schedule", *LENGTH)
     rest = {key: value for key, value in recipe.items() if key not in shown and value is not None}
     rows.append(("recipe", _pairs(rest)))
     if found := run.get("found_by"):
         rows.append(("searched", ", ".join(f"{key} by {study}" for key, study in found.items())))
     return [*rows, ("seed", str(run["seed"]))]
+
+
+def _length(run: Spec) -> str:
+    recipe = run["recipe"]
+    if any(f"recipe.{key}" in specs.searched_keys(run) for key in LENGTH):
+        return _pairs({key: recipe[key] for key in LENGTH if key in recipe})
+    epochs = f"{recipe['epochs']} epochs, " if "epochs" in recipe else ""
+    steps = specs.step_count(run) if specs.has_length(run) else "as many as the budget allows:"
+    return f"{epochs}{steps} steps of {recipe['batch']} examples expected"
 
 
 def _pairs(values: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from dpvision.files import write_json
 from dpvision.models import build
 from dpvision.models.found import FAMILIES
 from dpvision.models.options import Counts
-from dpvision.plan import cost, specs
+from dpvision.plan import cost
 
 if TYPE_CHECKING:
     from dpvision.plan import Plan
@@ -56,17 +56,15 @@ def count(model: dict, shape: list[int], classes: int) -> Counts:
 def write_counts(plans: Iterable["Plan"]) -> list[Path]:
     """Write the table of every family without `layers`, for all networks of the plans; return the files.
 
-    The first choice of a search stands for all: they differ little in what they cost.
+    The greatest choice of a search stands for all: they differ little in what they cost.
     """
     tables: dict[str, dict[str, dict]] = {name: {} for name, module in FAMILIES.items() if not hasattr(module, "layers")}
     for plan in plans:
-        for run in plan.runs.values():
+        for name in plan.runs:
+            run = plan.dearest_run_of(("train", name))
             table = tables.get(run["model"]["family"])
             if table is not None and (key := cost.counts_key(run)) not in table:
-                searched = {option: study for option, study in specs.searched_keys(run).items() if option.startswith("model.")}
-                choices = {option: plan.work["search", study]["space"][option][0] for option, study in searched.items()}
-                model, data = specs.with_values(run, choices)["model"], run["data"]
-                table[key] = asdict(count(model, data["shape"], data["classes"]))
+                table[key] = asdict(count(run["model"], run["data"]["shape"], run["data"]["classes"]))
     for name, table in tables.items():
         write_json(cost.table_of(FAMILIES[name]), table)
     return [cost.table_of(FAMILIES[name]) for name in tables]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
+from dpvision.errors import UserError
 from dpvision.models.options import Network
-from dpvision.plan.expand import Cell, named, shown
-from dpvision.plan.reading import Document, complaint, nearest, plain_values, unknown
+from dpvision.plan import space
+from dpvision.plan.expand import Cell, having, named, shown
+from dpvision.plan.reading import KINDS, Document, complaint, nearest, plain_values, unknown
 from dpvision.plan.renyi import steps_within
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import ANALYSES, STAGES
@@ -141,31 +144,41 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     asked = dict.fromkeys(f"model.{option}" for options in asked_of.values() for option in options)
     if search.recipe is not None and search.recipe not in paper.recipes:
         yield unknown(documents, (*where, "recipe"), "recipe", search.recipe, list(paper.recipes), search.recipe)
-    for key, choices in search.space.items():
+    values = search.as_spec()["space"]
+    for key, here in values.items():
         if users and key not in asked:
             yield unknown(documents, (*where, "space", key), "key to search over", key, list(asked))
             continue
-        for i, choice in enumerate(choices):
+        for i, choice in enumerate(space.examples(here)):
             faults = (f for model_name, model in users.items() for f in _faults_with(model_name, model, key, choice))
             if fault := next(faults, None):
-                yield complaint(documents, (*where, "space", key, i), fault, choice)
+                yield complaint(documents, (*where, "space", key, *space.kind(here), i), fault, choice)
+        if search.sampler == "grid" and isinstance(here, dict):
+            listed = "is a range, and a grid tries every value of a list; list the values, or say `sampler: tpe` or `random`"
+            yield complaint(documents, (*where, "space", key), listed)
     for key in asked:
         if key not in search.space and all(other in asked for other in search.space):
             yield complaint(documents, (*where, "space"), f"{key} is missing: {', '.join(users)} leave it to this search")
-    combinations = math.prod(map(len, search.space.values()))
+    combinations = math.prod(map(space.count, values.values()))
     if search.trials > combinations:
         most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
         yield complaint(documents, (*where, "trials"), most, search.trials)
-    if search.sampler == "grid" and search.trials < combinations:
+    if search.sampler == "grid" and search.trials < combinations < math.inf:
         every = f"must be {combinations}: a grid tries every combination of the space; or say another sampler"
         yield complaint(documents, (*where, "trials"), every, search.trials)
 
 
 def _asked_of(search: str, paper: Paper) -> dict[str, list[str]]:
-    """Of each model what it leaves to this search: it names it, or cells put it in the place of the one that it names."""
+    """Of each model what it leaves to this search: it names it, or cells put it in the place of the one that it names.
+
+    Where all its cells name a search of their own, the model's names stand for nothing.
+    """
     asked = {}
     for key, model in paper.models.items():
-        replaced = [cells.searches for cells in paper.cells.values() if key in cells.models]
+        groups = [cells for cells in paper.cells.values() if key in cells.models]
+        if groups and all(cells.search for cells in groups):
+            continue
+        replaced = [cells.searches for cells in groups if not cells.search]
         names = {search, *(old for searches in replaced for old, new in searches.items() if new == search)}
         if options := [option for option, by in model.searched().items() if by in names]:
             asked[key] = options
@@ -201,14 +214,37 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             yield unknown(documents, (*where, "searches", old), "search of these models", old, sorted(named), new)
         elif new not in paper.searches:
             yield unknown(documents, (*where, "searches", old), "search", new, list(paper.searches), new)
+    if cells.search and cells.search not in paper.searches:
+        yield unknown(documents, (*where, "search"), "search", cells.search, list(paper.searches), cells.search)
+    elif cells.search:
+        yield from _of_its_search(where, cells, paper, documents)
     if cells.dataset not in datasets:
         yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
     if cells.protocol:
         yield from _of_protocol(where, cells, cells.protocol, documents)
 
 
+def _of_its_search(where: tuple[str, str], cells: Cells, paper: Paper, documents: Documents) -> Iterator[str]:
+    """Yield what is wrong with a search that cells name, beside the values of its space."""
+    search = paper.searches[cells.search or ""]
+    for name in (name for name in cells.models if name in paper.models):
+        for key in (f"model.{option}" for option in paper.models[name].searched()):
+            if key not in search.space:
+                missing = f"its space has no {key}, which {name} leaves to a search; add it, or name a value in the model"
+                yield complaint(documents, (*where, "search"), missing, cells.search)
+    for other in ("searches", "protocol"):
+        if getattr(cells, other):
+            yield complaint(documents, (*where, "search"), f"cannot stand beside {other}; leave one of them out", cells.search)
+    if search.epsilon is None and None in (cells.epsilons or []):
+        private = f"trains privately; give searches.{cells.search} an epsilon, or take null out of the epsilons"
+        yield complaint(documents, (*where, "search"), private, cells.search)
+
+
 def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
-    """Yield a line for each thing of a cell that does not go with its data set."""
+    """Yield a line for each thing of a cell, or of one with a value of its search, that does not go with its data set."""
+    tuned = {cell.point[:2] + cell.point[3:]: cell for cell in cells if paper.cells[cell.group].search in paper.searches}
+    for cell in tuned.values():  # one of those that differ in ε alone
+        yield from _of_space(cell, paper, datasets[cell.at["dataset"]], documents)
     for cell in cells:
         dataset, group, data = datasets[cell.at["dataset"]], ("cells", cell.group), cell.at["dataset"]
         count = dataset.train - cell.split.validation
@@ -224,11 +260,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
                 yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, getattr(cell.recipe, path[1]))
         if cell.at["search"] and cell.at["protocol"] == "clean" and not cell.split.validation:
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
-        if cell.budget and cell.budget.steps:
-            level = (cell.at["epsilon"], cell.at["delta"], cell.recipe.batch / count, cell.at["sigma"])
-            if not steps_within(*level):
-                spends = f"not one step fits ε = {level[0]:g}: one with batches of {cell.recipe.batch} spends more"
-                yield complaint(documents, group, f"{spends}. Choose a larger σ or ε, or a smaller batch")
+        for fault in _of_first_step(cell, count):
+            yield complaint(documents, group, fault)
         if cell.at["epsilon"] is not None and cell.at["delta"] > 1 / count:
             yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
@@ -238,6 +271,54 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             if at_most and options.examples > at_most:
                 all_of = f"must be at most {at_most}, all that {data} has"
                 yield complaint(documents, (stage, "examples"), all_of, options.examples)
+
+
+def _of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
+    """Yield what would be wrong with a cell that had a value of its search: of each key the first."""
+    name = cell.at["search"]
+    search, count = paper.searches[name], dataset.train - cell.split.validation
+    trained_by = [cell.recipe, *([paper.recipes[search.recipe]] if search.recipe in paper.recipes else [])]
+    for key, values in search.as_spec()["space"].items():
+        faults = (
+            fault
+            for value in space.examples(values)
+            for recipe in trained_by
+            for fault in _faults_of_value(replace(cell, recipe=recipe), key, value, count)
+        )
+        if fault := next(faults, None):
+            yield complaint(documents, ("searches", name, "space"), f"{fault} (for {cell.group})")
+
+
+def _faults_of_value(cell: Cell, key: str, value: Any, count: int) -> Iterator[str]:
+    """Yield what would be wrong with a cell whose search found this value."""
+    part, _, below = key.partition(".")
+    if part not in ("model", "recipe") or not below:
+        yield f"{key}: what is searched begins with model. or recipe."
+    elif key in cell.varied:
+        yield f"{key}: is varied by {cell.group}; leave it out of one of them"
+    elif below.rpartition(".")[2] in KINDS:
+        yield f"{key}: says what has which keys; vary it in the cells, and each has a search of its own"
+    else:
+        try:
+            tried = replace(cell, **{part: having(part, getattr(cell, part), key, value)}, varied={key: value})
+        except UserError as error:
+            yield str(error)
+            return
+        at = f"with {key}: {value}: "
+        if tried.recipe.epochs and tried.recipe.steps:
+            yield f"{at}the recipe has both epochs and steps; how long to train is said by one of them"
+        yield from (f"{at}{'.'.join(path)}: {fault}" for path, fault in _of_recipe(tried, count, f"there are {count} examples"))
+        yield from (f"{at}{fault}" for fault in _of_first_step(tried, count))
+
+
+def _of_first_step(cell: Cell, count: int) -> Iterator[str]:
+    """Yield what is wrong where the budget solves how many steps there are: it allows none."""
+    if not (cell.budget and cell.budget.steps):
+        return
+    level = (cell.at["epsilon"], cell.at["delta"], cell.recipe.batch / count, cell.at["sigma"])
+    if not steps_within(*level):
+        spends = f"not one step fits ε = {level[0]:g}: one with batches of {cell.recipe.batch} spends more"
+        yield f"{spends}. Choose a larger σ or ε, or a smaller batch"
 
 
 def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -298,7 +379,7 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
             allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)
             yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {allowed}", epsilon)
     models = {model: paper.models[model] for group in groups for model in group.models if model in paper.models}
-    for key, fault in artifact.faults(models):
+    for key, fault in artifact.faults(models, groups):
         yield complaint(documents, (*where, key), fault, getattr(artifact, key))
 
 

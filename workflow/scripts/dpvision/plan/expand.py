@@ -42,7 +42,7 @@ class Cell:
     runs: dict[str, str] = field(default_factory=dict)
     """The names of its trainings by seed, once they are planned."""
     study: str | None = None
-    """The search that chose for its model."""
+    """The search that finds values for it."""
 
     @property
     def point(self) -> tuple:
@@ -80,7 +80,7 @@ def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper:
             "dataset": cells.dataset,
             "model": name,
             "recipe": cells.recipe,
-            "search": _search(model, cells.searches),
+            "search": cells.search or _search(model, cells.searches),
             "epsilon": epsilon,
             **({"sigma": budget.sigma} if budget else {}),
             "delta": cells.delta,
@@ -121,6 +121,11 @@ def _with(part: str, options: Any, over: dict[str, Any]) -> Any:
     if strange := over.keys() - PARTS.keys():
         raise UserError(f"{strange.pop()}: what is varied begins with {', '.join(f'{name}.' for name in PARTS)}")
     return laid_over(_adapter(part), options, over[part], part) if over.get(part) else options
+
+
+def having(part: str, options: Any, key: str, value: Any) -> Any:
+    """Return a model or a recipe that has a value at a dotted key."""
+    return _with(part, options, _nested(key, value))
 
 
 @functools.cache

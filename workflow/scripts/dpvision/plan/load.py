@@ -135,21 +135,23 @@ class _Loader:
         dataset = self.datasets[cells.dataset]
         data = specs.data_spec(cells.dataset, dataset)
         self.plan.work["data", specs.data_name(data)] = data
-        study = None
+        study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
             by = paper.here.recipes[search.recipe] if search.recipe else recipe
             held_out = Split(validation=dataset.validation) if cells.protocol else split
-            sigma = cell.at.get("sigma") if by.steps is None and by.epochs is None else None
-            level = specs.budget_spec(search.epsilon, cells.delta, sigma)
+            epsilon = search.epsilon or cell.at["epsilon"]
+            given = epsilon == "solve" or (by.steps is None and by.epochs is None)
+            level = specs.budget_spec(epsilon, cells.delta, cell.at.get("sigma") if given else None)
             spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level), search)
             study = specs.study_name(spec)
             self.plan.work["search", study] = spec
+            searched = dict.fromkeys(search.space if cells.search else map("model.{}".format, model.searched()), study)
         budget = specs.budget_spec(cell.at["epsilon"], cells.delta, cell.at.get("sigma"))
         run = specs.run_spec(data, dataset, split, model, recipe, budget)
         if cells.protocol:
             run = specs.with_authors_protocol(run, cells.protocol, cell.level)
-        run = specs.with_values(run, {f"model.{key}": {"study": study} for key in model.searched()})
+        run = specs.with_values(run, {key: {"study": name} for key, name in searched.items()})
         runs = {}
         for seed in cells.seeds or paper.here.seeds:
             spec = specs.seeded(run, seed)
@@ -198,10 +200,11 @@ class _Loader:
                 work[stage] = {seed: self._analysis(stage, run, paper.here) for seed, run in runs.items()}
             elif stage == "train":
                 work[stage] = runs
-            elif cell.study:  # of a search: its own seed and ε
+            elif cell.study:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}
-                at = at | {"epsilon": trials["budget"]["epsilon"]}
+                if stages == ["search"]:  # of a search alone: its own ε, which several cells may share
+                    at = at | {"epsilon": trials["budget"].get("epsilon", "solve")}
         divisor = cell.recipe.simulate
         return {"at": at, "work": work} | ({"simulated": divisor} if divisor else {})
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpvision.config.scales import Resources
 from dpvision.errors import UserError
+from dpvision.plan import space, specs
 from dpvision.plan.specs import Spec
 from dpvision.plan.stages import STAGES, Key
 from dpvision.reporting.kinds import KINDS
@@ -93,6 +94,13 @@ class Plan:
         spec = self.work[key]
         run = spec.get("run", spec)
         return self.work["train", run] if isinstance(run, str) else run
+
+    def dearest_run_of(self, key: Key) -> Spec:
+        """Return the same with the greatest values in place of those that searches find: what costs are counted with."""
+        spec, run = self.work[key], self.run_of(key)
+        studies = dict.fromkeys(spec["space"], key[1]) if key[0] == "search" else specs.searched_keys(run)
+        found = {at: space.greatest(self.work["search", study]["space"][at]) for at, study in studies.items()}
+        return specs.with_findings(run, studies, found)
 
     def data_of(self, key: Key) -> str:
         return self.folder(("data", self.run_of(key)["data"]["prepared"]))

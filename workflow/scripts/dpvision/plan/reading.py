@@ -134,10 +134,13 @@ def nearest(name: Any, allowed: list[str]) -> str:
 
 
 def _by_place(error: ValidationError, content: Any) -> dict[tuple, dict]:
-    """One problem a place. Of the members of a union, the one that was meant: whose problems lie inside the value."""
+    """One problem a place. Of the members of a union, the one that was meant: whose problems lie inside the value, or which
+    is of its type and says in words what is wrong with it."""
     found: dict[tuple, dict] = {}
     for problem in error.errors(include_url=False):
-        found.setdefault(_path(problem, content), dict(problem))
+        path = _path(problem, content)
+        if path not in found or problem["type"] == "value_error":
+            found[path] = dict(problem)
     outer = {path[:depth] for path in found for depth in range(len(path))}
     return {path: problem for path, problem in found.items() if path not in outer or _is_key(problem)}
 

@@ -19,7 +19,7 @@ def cost_of(plan: Plan, key: Key, workers: int | None = None) -> Cost | None:
     """Return what a job of a piece of work takes; none where it is next to nothing."""
     cost = STAGES[key[0]].cost
     batch = limits(plan, key[0]).physical_batch
-    return cost(plan.work[key], plan.run_of(key), batch, workers or plan.workers) if cost else None
+    return cost(plan.work[key], plan.dearest_run_of(key), batch, workers or plan.workers) if cost else None
 
 
 def asked(plan: Plan, job: str, wildcard: str | None = None) -> dict[str, Any]:

@@ -165,6 +165,11 @@ def value_at(run: Spec, key: str) -> Any:
     return functools.reduce(operator.getitem, key.split("."), run)
 
 
+def with_findings(run: Spec, studies: dict[str, str], values: dict[str, Any]) -> Spec:
+    """Return a run with values in place of what studies are to find, and their names beside; `studies`: by key."""
+    return {**with_values(run, values), "found_by": studies} if studies else run
+
+
 def searched_keys(run: Spec) -> dict[str, str]:
     """Return the dotted keys whose value a study finds, at any depth, each with the study's name."""
     return {key: study for part in ("model", "recipe") for key, study in _searched_below(part, run[part])}
@@ -195,6 +200,18 @@ def has_length(run: Spec) -> bool:
 def with_solved_steps(run: Spec, steps: int) -> Spec:
     """Return a run with the steps that its budget allows filled in."""
     return {**run, "recipe": {**run["recipe"], "steps": steps}, "solved": ["steps"]}
+
+
+def objective(study: Spec) -> str:
+    """Return the column of trials.csv that decides which trial is best."""
+    return study.get("objective", "validation_top1")
+
+
+def score(of: str, value: float) -> float:
+    """Return what a search maximises: the accuracy, or the loss with its sign changed; no finite loss is worst of all."""
+    if of == "validation_top1":
+        return value
+    return -value if math.isfinite(value) else -math.inf
 
 
 def network_module(run: Spec) -> str:

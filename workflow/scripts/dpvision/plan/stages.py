@@ -36,7 +36,7 @@ class Stage:
     logs: tuple[str, ...]
     """Of its jobs, below the logs: {name} is the work's, {source} that without its digest; the last is of the last job."""
     optional: tuple[str, ...] = ()
-    """Files that not every record has, or that it can do without."""
+    """Files that not every record has, or that it can do without, and patterns of such."""
     shared: bool = False
     """Whether scales share it."""
     analysis: bool = False
@@ -75,11 +75,11 @@ STAGES = {
             ("best.json", "trials.csv", "provenance.json"),
             ("search", "searches"),
             needs=lambda spec: _data_of(spec["run"]),
-            cost=lambda spec, run, batch, workers: cost.search_worker(spec, batch, workers),
+            cost=lambda spec, run, batch, workers: cost.search_worker({**spec, "run": run}, batch, workers),
             job="dpvision.search.study:work",
             verify="dpvision.verify.records:study",
             logs=("search_worker/{name}/*.log", "search/{name}.log"),
-            optional=("journal.log",),
+            optional=("journal.log", "trials/*/history.csv"),
         ),
         Stage(
             "train",

@@ -55,7 +55,7 @@ def stacked(spec: Spec, files: list[str], stage: str) -> pd.DataFrame:
     frames = []
     for cell in spec["cells"]:
         for seed, name in cell["work"][stage].items():
-            frame = pd.read_csv(by_folder[name]).drop(columns="epsilon", errors="ignore")  # the spent one
+            frame = pd.read_csv(by_folder[name]).drop(columns=coordinates, errors="ignore")  # what was spent
             about = {key: cell["at"].get(key) for key in coordinates} | {"seed": int(seed)}
             frames.append(pd.DataFrame([about] * len(frame)).join(frame))
     return pd.concat(frames, ignore_index=True)

@@ -50,17 +50,18 @@ def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
     if "claims" in spec:  # what has no record is not run
         return spec
     cells = [cell | {"work": _there(cell["work"], folder)} for cell in spec["cells"]]
-    return {**spec, "cells": [cell for cell in cells if any(cell["work"].values())]}
+    return {**spec, "cells": [cell for cell in cells if cell["work"] and all(cell["work"].values())]}
 
 
 def _there(work: dict[str, dict[str, str]], folder: Path) -> dict[str, dict[str, str]]:
-    """Return the work of the seeds of which all is there."""
-    there = [
-        {seed for seed, name in names.items() if (folder / STAGES[stage].folder / name).exists()}
+    """Return the work of the seeds of which all is there; a search has a seed of its own, its trials'."""
+    there = {
+        stage: {seed for seed, name in names.items() if (folder / STAGES[stage].folder / name).exists()}
         for stage, names in work.items()
-    ]
-    seeds = set.intersection(*there)
-    return {stage: {seed: name for seed, name in names.items() if seed in seeds} for stage, names in work.items()}
+    }
+    shared = [seeds for stage, seeds in there.items() if stage != "search"]
+    whole = {stage: seeds if stage == "search" else set.intersection(*shared) for stage, seeds in there.items()}
+    return {stage: {seed: name for seed, name in names.items() if seed in whole[stage]} for stage, names in work.items()}
 
 
 def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:

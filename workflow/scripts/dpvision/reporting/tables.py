@@ -18,10 +18,14 @@ from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.summary import Summary, said, summarise
 from dpvision.reporting.words import made_by, simulation
 
-NUMBERS = ("published", "ours", "difference", "averaged", "last_step", "selection", "seeds", "n", "epsilon_rdp", "epsilon_prv")
+NUMBERS = (
+    *("published", "ours", "difference", "averaged", "last_step", "selection", "seeds", "n"),
+    *("best_trial", "ten_best", "ten_best_n", "found", "epsilon_rdp", "epsilon_prv"),
+)
 LAID_OUT = [name for name in NUMBERS if name not in ("published", "seeds", "epsilon_prv")]  # for each value of a coordinate
 WHICH = ("weights", "split")  # of a metric
-NAMES = {"last_step": "last step", "epsilon_rdp": "ε (RDP)", "epsilon_prv": "ε (PRV)"} | HEADINGS
+NAMES = {"best_trial": "best trial", "ten_best": "mean of the ten best", "ten_best_n": "n best"}
+NAMES |= {"last_step": "last step", "epsilon_rdp": "ε (RDP)", "epsilon_prv": "ε (PRV)", **HEADINGS}
 
 
 def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]], csv: Path) -> None:
@@ -180,9 +184,9 @@ def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict
         "model": lambda name: labels["models"].get(name, name),
         "epsilon": lambda value: "not private" if pd.isna(value) else "as spent" if value == "solve" else number(value),
         **dict.fromkeys(("metric", *WHICH), lambda name: "–" if pd.isna(name) else name.replace("_", " ")),
-        "n": lambda value: number(value, 0),
+        **dict.fromkeys(("n", "ten_best_n"), lambda value: number(value, 0)),
         **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),
-        **dict.fromkeys(("ours", "averaged", "last_step"), lambda value: number(value, decimals)),
+        **dict.fromkeys(("ours", "averaged", "last_step", "best_trial", "ten_best"), lambda value: number(value, decimals)),
         **dict.fromkeys(("difference", "selection"), lambda value: number(value, decimals, "+")),
     }
     seed: Callable[[Any], str] = lambda value: number(value, decimals)  # noqa: E731

@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -18,23 +19,24 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
 from dpvision.data.prepared import data_part, load
-from dpvision.errors import UserError
+from dpvision.errors import Interrupted, UserError
 from dpvision.files import canonical_json, digest, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
-from dpvision.plan import specs
+from dpvision.plan import space, specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import price
 from dpvision.privacy.mechanism import mechanism_of, solved
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
+from dpvision.training.leaving import asked_to_leave, leaving_on_signals
 from dpvision.training.machine import device
 from dpvision.training.randomness import stream_seed
 
@@ -46,14 +48,23 @@ PAUSE = 1.0  # seconds between two looks at a study whose last trials are with o
 log = logging.getLogger(__name__)
 
 
+def distribution(values: space.Values) -> BaseDistribution:
+    """Return a list of choices, or a range, as Optuna has it."""
+    if isinstance(values, list):
+        return CategoricalDistribution(values)
+    kind, low, high = space.range_of(values)
+    return IntDistribution(low, high) if kind == "integers" else FloatDistribution(low, high, log=kind == "log_uniform")
+
+
 class Sampler(optuna.samplers.TPESampler):
     """Propose what has not been tried, by TPE, chance or in order: a training repeated with one seed has the same outcome."""
 
-    def __init__(self, space: dict[str, list], seed: int, kind: str = "tpe") -> None:
+    def __init__(self, values: dict[str, space.Values], seed: int, kind: str = "tpe") -> None:
         super().__init__(seed=seed, multivariate=False)
         self.kind = kind
         self.random = random.Random(seed)
-        self.sizes = {key: len(choices) for key, choices in space.items()}
+        self.chance = optuna.samplers.RandomSampler(seed)
+        self.sizes = {key: space.count(here) for key, here in values.items()}
 
     def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
         tried = [t.params for t in study.get_trials(deepcopy=False, states=TAKEN) if t.number != trial.number]
@@ -68,7 +79,11 @@ class Sampler(optuna.samplers.TPESampler):
             proposed = super().sample_independent(study, trial, param_name, param_distribution)
             if open_to(proposed):
                 return proposed
-        choices = [choice for choice in param_distribution.choices if open_to(choice)]
+        if isinstance(param_distribution, FloatDistribution):
+            return self.chance.sample_independent(study, trial, param_name, param_distribution)
+        whole = isinstance(param_distribution, IntDistribution)
+        every = range(param_distribution.low, param_distribution.high + 1) if whole else param_distribution.choices
+        choices = [choice for choice in every if open_to(choice)]
         return choices[0] if self.kind == "grid" else self.random.choice(choices)
 
 
@@ -136,28 +151,24 @@ class Study:
             there = self.optuna.get_trials(deepcopy=False)[number]
             if there.state == TrialState.RUNNING:  # else its worker ended it since, and then let go of it
                 log.info("trial %d was left behind by its worker: it goes on here", number)
-                return self._again(there)
+                return self._drawn(optuna.Trial(self.optuna, there._trial_id))
         return None
 
     def _ask(self) -> optuna.Trial:
-        self._draw_for(len(self.optuna.get_trials(deepcopy=False)))
-        return self.optuna.ask(self._distributions())
+        return self._drawn(self.optuna.ask())
 
-    def _again(self, there: FrozenTrial) -> optuna.Trial:
-        """Return a trial that was begun; values that its worker had not come to draw are drawn now."""
-        self._draw_for(there.number)
-        trial = optuna.Trial(self.optuna, there._trial_id)
-        for key, distribution in self._distributions().items():
-            trial._suggest(key, distribution)  # as Optuna's own `ask`
+    def _drawn(self, trial: optuna.Trial) -> optuna.Trial:
+        """Return a trial with all of its values; those that a worker before had not come to draw are drawn now.
+
+        Each is drawn by a seed of its own, which the trial and the keys before it name, so it is the same whoever draws.
+        """
+        drawn = f"trial {trial.number}"
+        for key, values in self.spec["space"].items():
+            seed = stream_seed(self.spec["seed"], drawn) % 2**32
+            self.optuna.sampler = Sampler(self.spec["space"], seed, self.spec.get("sampler", "tpe"))
+            trial._suggest(key, distribution(values))  # as Optuna's own `ask`
+            drawn += f" {key}"
         return trial
-
-    def _draw_for(self, number: int) -> None:
-        """Let each trial draw by a seed of its own, whoever draws."""
-        seed = stream_seed(self.spec["seed"], f"trial {number}") % 2**32
-        self.optuna.sampler = Sampler(self.spec["space"], seed, self.spec.get("sampler", "tpe"))
-
-    def _distributions(self) -> dict[str, BaseDistribution]:
-        return {key: CategoricalDistribution(choices) for key, choices in self.spec["space"].items()}
 
     def _lock(self, number: int) -> Path:
         return self.folder / "trials" / f"{number}.lock"
@@ -175,34 +186,38 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
     """Train trials until the study has all of them; `done` says which were ours."""
     if specs.chooser(spec["run"]) != "validation":
         raise UserError(
-            f"the search {specs.study_name(spec)} compares its trials by their validation accuracy, and no examples are held "
+            f"the search {specs.study_name(spec)} compares its trials by held-out examples, and no examples are held "
             "out of its data (data.validation = 0); hold some out for it, or name the values in the place of the search"
         )
     prepared = load(data, data_part(spec["run"]))
     study = Study(spec, folder)
     ours = []
-    while not study.complete():
-        with study.next_trial() as trial:
-            if trial is None:
-                time.sleep(PAUSE)
-                continue
-            run = solved(specs.with_values(spec["run"], trial.params))
-            log.info("trial %d: %s", trial.number, canonical_json(trial.params))
-            try:
-                value = _train(study, trial, run, Training(run, prepared, physical_batch, device(), decided, memory_mb))
-            except optuna.TrialPruned:
-                study.optuna.tell(trial, state=TrialState.PRUNED)
-            else:
-                study.optuna.tell(trial, value)
-            study.checkpoint(trial.number).remove()
-            ours.append(trial.number)
+    with leaving_on_signals():
+        while not study.complete():
+            if number := asked_to_leave():
+                raise Interrupted(f"told to leave ({signal.Signals(number).name}) between two trials: the same command goes on")
+            with study.next_trial() as trial:
+                if trial is None:
+                    time.sleep(PAUSE)
+                    continue
+                run = solved(specs.with_values(spec["run"], trial.params))
+                log.info("trial %d: %s", trial.number, canonical_json(trial.params))
+                try:
+                    value = _train(study, trial, run, Training(run, prepared, physical_batch, device(), decided, memory_mb))
+                except optuna.TrialPruned:
+                    study.optuna.tell(trial, state=TrialState.PRUNED)
+                else:
+                    study.optuna.tell(trial, value)
+                study.checkpoint(trial.number).remove()
+                ours.append(trial.number)
     write_json(done, {"trials": ours})
 
 
 def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Training) -> float:
-    """Return the validation accuracy after the last step; given up where the pruner says so.
+    """Return what the search maximises, after the last step; given up where the pruner says so.
 
-    An epoch is reported before a checkpoint has it, so that what a resumed trial repeats was reported already.
+    The pruner looks at accuracies, whatever the objective. An epoch is reported before a checkpoint has it, so that what a
+    resumed trial repeats was reported already.
     """
     place, spec_digest = study.checkpoint(trial.number), digest(run)
     reported = study.optuna.get_trials(deepcopy=False)[trial.number].intermediate_values
@@ -211,10 +226,13 @@ def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Trainin
         training.restore(state)
         log.info("trial %d goes on from step %d of %d", trial.number, training.made, training.planned)
 
+    def save() -> None:
+        place.save({**training.state(), "spec_digest": spec_digest})
+
     def after_step(training: Training) -> None:
         progress.step(training.made, str)
         if place.due():
-            place.save({**training.state(), "spec_digest": spec_digest})
+            save()
 
     def after_epoch(training: Training) -> None:
         row = training.history[-1]
@@ -226,8 +244,16 @@ def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Trainin
             raise optuna.TrialPruned
 
     with closing(Progress(f"trial {trial.number} {canonical_json(trial.params)}", training.planned)) as progress:
-        training.run(after_step, after_epoch)
-    return training.history[-1]["validation_top1"]
+        try:
+            training.run(after_step, after_epoch)
+        except Interrupted:
+            save()
+            raise Interrupted(
+                f"told to leave ({signal.Signals(asked_to_leave()).name}) at step {training.made} of {training.planned} of "
+                f"trial {trial.number}: the state is kept in {place.file}, the same command goes on from there"
+            ) from None
+    objective = specs.objective(study.spec)
+    return specs.score(objective, training.history[-1][objective])
 
 
 def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: Path) -> None:
@@ -249,12 +275,18 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
             "lower it, or raise prune_after, in the search's configuration"
         )
     winner = min(complete, key=lambda trial: (-trial.values[0], canonical_json(trial.params)))
-    found = {"study": specs.study_name(spec), "values": winner.params, "validation_top1": winner.value}
-    write_json(
-        best,
-        found
-        | {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": price(_mechanisms(spec, finished))},
-    )
+    objective, value = specs.objective(spec), winner.values[0]
+    if value == -math.inf:
+        raise UserError(
+            f"no trial of {folder.name} ended with a finite validation loss: narrow the space of the search, or let "
+            "prune_below give such trials up"
+        )
+    found = {"study": specs.study_name(spec), "values": winner.params, objective: specs.score(objective, value)}
+    found |= {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": price(_mechanisms(spec, finished))}
+    if edges := space.edges(spec["space"], winner.params):
+        found["edges"] = edges
+        log.warning("%s: the best trial: %s; better values may lie beyond", folder.name, "; ".join(edges))
+    write_json(best, found)
     write_csv(table, _rows(study, study.optuna.get_trials(deepcopy=False)))
     write_json(made_by, origin.provenance(spec))
 

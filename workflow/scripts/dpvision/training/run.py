@@ -132,8 +132,7 @@ def take_part(
 def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
     """The spec with what the searches found in place of their names, which stay beside."""
     keys = specs.searched_keys(spec)
-    values = {key: found[study]["values"][key] for key, study in keys.items()}
-    return {**specs.with_values(spec, values), "found_by": keys} if keys else spec
+    return specs.with_findings(spec, keys, {key: found[study]["values"][key] for key, study in keys.items()})
 
 
 def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:

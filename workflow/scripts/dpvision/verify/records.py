@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpvision.files import read_json
-from dpvision.plan import specs
+from dpvision.plan import space, specs
 from dpvision.plan.stages import STAGES, Key
 from dpvision.privacy.ledger import parts_of, price
 from dpvision.privacy.mechanism import mechanism_of, solved
@@ -42,14 +42,20 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
     yield from equal(f"{where}/best.json", "trials by trials.csv", len(trials), best["trials"])
     complete = [row for row in trials if row["state"] == "complete"]
     yield from equal(f"{where}/best.json", "pruned by trials.csv", len(trials) - len(complete), best["pruned"])
-    top = max(float(row["validation_top1"]) for row in complete)
-    yield from equal(f"{where}/best.json", "validation_top1 by trials.csv", top, best["validation_top1"])
-    winners = [{key: row[key] for key in best["values"]} for row in complete if float(row["validation_top1"]) == top]
+    objective = next(name for name in ("validation_loss", "validation_top1") if name in best)
+    scores = [specs.score(objective, float(row[objective])) for row in complete]
+    yield from equal(f"{where}/best.json", f"{objective} by trials.csv", specs.score(objective, max(scores)), best[objective])
+    winners = [
+        {key: row[key] for key in best["values"]} for row, score in zip(complete, scores, strict=True) if score == max(scores)
+    ]
     chosen = {key: str(value) for key, value in best["values"].items()}
     if chosen not in winners:
         yield Finding(f"{where}/best.json", "values by trials.csv", " or ".join(map(str, winners)), chosen)
     if spec := place.plan.work[key]:
         yield from equal("plan.json", f"name of the study {name}", specs.study_name(spec), name)
+        yield from equal("plan.json", f"what the study {name} chooses by", specs.objective(spec), objective)
+        edges = space.edges(spec["space"], best["values"])
+        yield from equal(f"{where}/best.json", "edges by the spec", edges, best.get("edges", []))
         yield from _price_of_trials(spec, best, trials, f"{where}/best.json")
 
 
@@ -71,7 +77,7 @@ def _price_of_trials(spec: specs.Spec, best: dict[str, Any], trials: list[dict[s
 
 def _values(spec: specs.Spec, row: dict[str, str]) -> dict[str, Any]:
     """Return a trial's values, which are text in trials.csv."""
-    return {key: next(choice for choice in choices if str(choice) == row[key]) for key, choices in spec["space"].items()}
+    return {key: space.parsed(values, row[key]) for key, values in spec["space"].items()}
 
 
 def analysis(place: Place, key: Key) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """A table of accuracies, or of minutes: a row a cell and metric."""
 
 import statistics
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
@@ -73,7 +74,11 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
     return [note, *(text for text, so in said.items() if so)]
 
 
-def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
+Beside = Callable[[dict, str | None, str], dict[str, Any]]
+"""What stands beside a number of a cell: by the cell, the weights and the metric."""
+
+
+def frame(spec: "Spec", inputs: dict[str, list[str]], beside: Beside = lambda cell, weights, metric: {}) -> "pd.DataFrame":
     from dpvision.reporting.tables import by_folder, frame_of, metrics_of, row
 
     records = {name: by_folder(inputs[name]) for name in ("metrics", "ledgers", "provenance")}
@@ -85,7 +90,7 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
             lacking = _lacking(cell, records["metrics"], weights, split)
             values = dict.fromkeys(cell["work"]["train"]) if lacking else _of_seeds(cell, records, name, weights, split)
             found = row(spec, cell, name, values, name, weights, split, lacking or "no finite value")
-            found |= _spent(cell, records["ledgers"])
+            found |= beside(cell, weights, name) | _spent(cell, records["ledgers"])
             if "metrics" not in spec and name != "minutes":
                 found |= _beside(spec, cell, records, name, values)
             rows.append(found)

@@ -20,7 +20,7 @@ class Options(FigureOfCells):
     READS: ClassVar = {"histograms": ("activations/histograms.csv",)}
     SEEDS: ClassVar = 1
 
-    def faults(self, models: dict) -> Any:
+    def faults(self, models: dict, groups: list) -> Any:
         if others := [name for name, model in models.items() if model.family != "resnet9"]:
             yield "cells", f"activations are shown of models of the family resnet9, not of {', '.join(others)}"
 
