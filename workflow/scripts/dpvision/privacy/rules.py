@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from dpvision.privacy.candidates import takes_mixed_precision
 from dpvision.privacy.contributions import SLACK, Deferred, Ways, Weight, keep
 from dpvision.privacy.convolution import Convolution
 from dpvision.privacy.mish import lying
@@ -154,14 +155,15 @@ class GroupNorm:
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         x = lying(x)
         weight, bias = self.values
-        y, mean, scale = torch.native_group_norm(_wide(x), weight, bias, *self._shape(x), self.eps)
+        whole = x if takes_mixed_precision(x) else _wide(x)
+        y, mean, scale = torch.native_group_norm(whole, weight, bias, *self._shape(x), self.eps)
         return y.to(x.dtype), x, mean, scale
 
     def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
         x, mean, scale = kept
-        of_x = x.dtype
-        x, g = _wide(x), _wide(alike(g, x))
-        whole, along = (t.sum(tuple(range(2, t.dim()))) if t.dim() > 2 else t for t in (g, g * x))
+        of_x, g = x.dtype, alike(g, x)
+        wide = _wide(g)
+        whole, along = (t.sum(tuple(range(2, t.dim()))) if t.dim() > 2 else t for t in (wide, wide * x))
 
         def of_weight() -> Tensor:
             by_group = (t.view(len(x), self.groups, -1) for t in (along, whole, mean, scale))
@@ -174,6 +176,8 @@ class GroupNorm:
         if not wanted[0]:
             return (None,)
         backward = torch.ops.aten.native_group_norm_backward
+        if not takes_mixed_precision(x):
+            x, g = _wide(x), wide
         return (backward(g, x, mean, scale, self.values[0], *self._shape(x), [True, False, False])[0].to(of_x),)
 
     def _shape(self, x: Tensor) -> tuple[int, int, int, int]:
