@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -155,31 +155,29 @@ class ClippedSum(Clipped):
         worth = candidates(images.device)
         usual = {**UNTIMED, "workers": worth.workers[0], "images": worth.images[0], "mish": worth.mish[0]}
         cut = partial(self._part, images, labels)
-        best, cost = usual, math.inf
+        best, cost = usual, Cost(math.inf, 0, 0)
         for memory_format in worth.memory_formats:
             tried = self._with_layers({**usual, "memory_format": memory_format}, *cut(usual))
-            seconds, _ = self._cost(tried, *cut(tried))
-            if seconds < CLEARLY * cost:
-                best, cost = tried, seconds
-        timed_at = best["images"]
-        seconds, growth = self._cost(best, *cut(best))
-        for before, size in pairwise(worth.images):
-            growth *= size / before
-            if growth > self.memory_mb or before * best["workers"] >= len(labels) * self._views(images):
-                break  # this size would not fit, or is no larger
+            found = self._cost(tried, *cut(tried))
+            if found.seconds < CLEARLY * cost.seconds:
+                best, cost = tried, found
+        timed_at, share = best["images"], math.ceil(len(labels) * self._views(images) / best["workers"])
+        for before, size in pairwise(min(size, share) for size in worth.images):
+            if size == before or cost.base_mb + cost.growth_mb * size / before > self.memory_mb:
+                break  # this size is no larger, or would not fit
             tried = {**best, "images": size}
-            seconds, growth = self._cost(tried, *cut(tried))
-            if seconds >= cost:
+            found = self._cost(tried, *cut(tried))
+            if found.seconds >= cost.seconds:
                 break
-            best, cost = tried, seconds
+            best, cost = tried, found
         changes = [{"workers": workers, "images": best["images"] * best["workers"]} for workers in worth.workers[1:]]
         changes += [{"mish": mish} for mish in worth.mish[1:]] if self.workers and self.workers[0].replaced else []
         for change in changes:
             tried = {**best, **change}
-            seconds, _ = self._cost(tried, *cut(tried))
-            if seconds < CLEARLY * cost:
-                best, cost = tried, seconds
-        if min(best["images"], len(labels)) > timed_at:
+            found = self._cost(tried, *cut(tried))
+            if found.seconds < CLEARLY * cost.seconds:
+                best, cost = tried, found
+        if best["images"] > timed_at:
             best = self._with_layers({**best, "layers": {}}, *cut(best))
         return best
 
@@ -203,8 +201,7 @@ class ClippedSum(Clipped):
         self.workers = []
         return {**choices, "layers": watch.quickest()}
 
-    def _cost(self, choices: Choices, images: Tensor, labels: Tensor) -> tuple[float, float]:
-        """Return the seconds an image, and by how many MB memory grew at the highest."""
+    def _cost(self, choices: Choices, images: Tensor, labels: Tensor) -> "Cost":
         with peak_mb(images.device) as before:
             pass
         with peak_mb(images.device) as peak:
@@ -212,11 +209,19 @@ class ClippedSum(Clipped):
         times = [_seconds(lambda: self.run(images, labels, self.clip, choices)) for _ in range(2)]
         while sum(times) < ENOUGH:
             times.append(_seconds(lambda: self.run(images, labels, self.clip, choices)))
-        return min(times) / (len(labels) * self._views(images)), peak[0] - before[0]
+        return Cost(min(times) / (len(labels) * self._views(images)), before[0], peak[0] - before[0])
 
     def _nothing(self, images: Tensor) -> Gradients:
         none = images.new_zeros(0)
         return Gradients([torch.zeros_like(p) for p in self.parameters], none, none.double())
+
+
+class Cost(NamedTuple):
+    """What a choice costs: the seconds an image, the memory there was before, and by how much it grew at the highest."""
+
+    seconds: float
+    base_mb: float
+    growth_mb: float
 
 
 class Worker:

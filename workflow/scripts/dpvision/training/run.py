@@ -11,6 +11,7 @@ from dpvision.data.prepared import data_part, load
 from dpvision.errors import Interrupted
 from dpvision.files import digest, read_json
 from dpvision.logs import Progress
+from dpvision.memory import limit_mb
 from dpvision.plan import specs
 from dpvision.privacy.ledger import spent
 from dpvision.privacy.mechanism import solved
@@ -71,7 +72,7 @@ def take_part(
     with leaving_on_signals():
         place = Checkpoint(checkpoint, still_ours)
         device = devices.device()
-        memory_mb /= devices.count if device.type == "cpu" else 1
+        memory_mb = limit_mb(device, memory_mb / devices.count if device.type == "cpu" else memory_mb)
         prepared = load(data, data_part(spec))
         training = Training(spec, prepared, physical_batch, device, decided, memory_mb, devices)
         sessions = _resume(training, place)
