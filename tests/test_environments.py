@@ -18,6 +18,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from dpvision.models.found import FAMILIES
 from dpvision.plan.stages import STAGES
 
 ROOT = Path(__file__).parents[1]
@@ -125,6 +126,8 @@ def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
         for name, entry in yaml.safe_load((ROOT / "config/datasets.yaml").read_text()).items():
             also += [f"dpvision.data.datasets.{name}"]
             also += [source["package"] for source in entry["sources"] if source["kind"] == "python"]
+    if group == "train":  # and which family of networks
+        also += [f"dpvision.models.{family}.network" for family in FAMILIES]
     allowed = [*names, *BROUGHT_BY_SNAKEMAKE, *(brought_by_torch() if "torch" in names else [])]
     # in the plan for their options alone: their functions run where things are drawn, or trained
     drawn = ["dpvision.reporting.kinds"]
@@ -225,7 +228,14 @@ def test_the_jobs_of_a_group_import_nothing_that_its_environment_does_not_have(g
 
 @pytest.mark.parametrize(
     ("group", "package"),
-    [("data", "pillow"), ("data", "threadpoolctl"), ("train", "colorlog"), ("train", "optuna"), ("report", "kiwisolver")],
+    [
+        ("data", "pillow"),
+        ("data", "threadpoolctl"),
+        ("train", "colorlog"),
+        ("train", "optuna"),
+        ("train", "torchvision"),
+        ("report", "kiwisolver"),
+    ],
 )
 def test_a_package_that_an_environment_lacks_is_noticed(group, package):
     done = import_with(group, distributions(group) - {package})

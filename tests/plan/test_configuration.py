@@ -41,6 +41,7 @@ DELTA = "    delta: 1.0e-5\n"
 CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
 BEFORE = "  scaleresnet9:\n    family"
+FAMILIES = '"resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
 OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize"
 FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
 
@@ -224,15 +225,14 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4"),
-        'models.wrn16.family: this key is missing; it must be "resnet50" or "resnet9" or "wrn" (The architecture)',
+        f"models.wrn16.family: this key is missing; it must be {FAMILIES} (The architecture)",
     ),
     Spoilt(
         "a model that says its family under a mistyped key",
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4, famly: wrn"),
-        'models.wrn16.family: this key is missing; it must be "resnet50" or "resnet9" or "wrn" (The architecture). '
-        'Is "famly" meant to be it?',
+        f'models.wrn16.family: this key is missing; it must be {FAMILIES} (The architecture). Is "famly" meant to be it?',
     ),
     Spoilt(
         "a key that a wide residual network lacks",
@@ -424,14 +424,14 @@ SPOILT = [
         PAPER,
         "family: resnet9",
         "family: resnet18",
-        'models.resnet9.family = "resnet18": must be "resnet50" or "resnet9" or "wrn". Did you mean "resnet9"?',
+        f'models.resnet9.family = "resnet18": must be {FAMILIES}. Did you mean "resnet9"?',
     ),
     Spoilt(
         "a mistyped family of models",
         PAPER,
         BEFORE,
         wrn("family: wrm, label: W, depth: 16, width: 4"),
-        'models.wrn16.family = "wrm": must be "resnet50" or "resnet9" or "wrn". Did you mean "wrn"?',
+        f'models.wrn16.family = "wrm": must be {FAMILIES}. Did you mean "wrn"?',
     ),
     Spoilt(
         "a mistyped key of a metric",
@@ -696,6 +696,71 @@ SPOILT = [
         BEFORE,
         wrn("family: wrn, label: W, depth: 4, width: 4"),
         "models.wrn16.depth = 4: must be a whole number of at least 10",
+    ),
+    Spoilt(
+        "a mistyped connection of a SmoothNet",
+        PAPER,
+        BEFORE,
+        wrn("family: smoothnet, label: S, connection: densely"),
+        'models.wrn16.connection = "densely": must be "dense" or "residual" or "skip" or "none". Did you mean "dense"?',
+    ),
+    Spoilt(
+        "a mistyped key of a SmoothNet",
+        PAPER,
+        BEFORE,
+        wrn("family: smoothnet, label: S, widht: 5.0"),
+        'models.wrn16.widht = 5.0: unknown key. Did you mean "width"? '
+        "Allowed here: family, label, width, depth, connection, pool, norm, groups, activation, head",
+    ),
+    Spoilt(
+        "plain convolutions without the pooling that halves the image",
+        PAPER,
+        BEFORE,
+        wrn("family: smoothnet, label: S, connection: none, pool: none"),
+        'models.wrn16.pool = "none": connection none halves the image by its pooling; allowed: max, average',
+    ),
+    Spoilt(
+        "all channels for the head where only the last ones are left",
+        PAPER,
+        BEFORE,
+        wrn("family: smoothnet, label: S, connection: residual, head: all"),
+        'models.wrn16.head = "all": only of connection dense; residual keeps no earlier channels: use last',
+    ),
+    Spoilt(
+        "groups that do not divide a cut number of channels",
+        PAPER,
+        BEFORE,
+        wrn("family: smoothnet, label: S, width: 1.4"),
+        'models.wrn16.groups = 8: 8 groups do not divide 11 channels; allowed: 1, 11, 22, "channels"',
+    ),
+    Spoilt(
+        "a mistyped network of torchvision's",
+        PAPER,
+        BEFORE,
+        wrn("family: torchvision, label: T, network: resnet-18"),
+        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "densenet121" or "efficientnet_b0". '
+        'Did you mean "resnet18"?',
+    ),
+    Spoilt(
+        "a stem without norm and ReLU where none was trained",
+        PAPER,
+        BEFORE,
+        wrn("family: torchvision, label: T, network: densenet121, stem: bare"),
+        'models.wrn16.stem = "bare": bare is a stem of resnet18 and resnet34; allowed for densenet121: original, small',
+    ),
+    Spoilt(
+        "a ResNet without ReLU",
+        PAPER,
+        BEFORE,
+        wrn("family: torchvision, label: T, network: resnet34, relu: false"),
+        "models.wrn16.relu = false: only densenet121 can be without ReLU; use true for resnet34",
+    ),
+    Spoilt(
+        "groups that do not divide the channels of all of torchvision's networks",
+        PAPER,
+        BEFORE,
+        wrn("family: torchvision, label: T, network: resnet18, groups: 16"),
+        'models.wrn16.groups = 16: must be 1 or 2 or 4 or 8 or "channels"',
     ),
     Spoilt(
         "a width of a wide residual network that is no whole number",

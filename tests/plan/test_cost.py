@@ -33,6 +33,8 @@ def run_of(model: dict, shape: list[int] = SHAPES[0][0], classes: int = 10, **re
 def test_the_counts_are_those_of_the_network(name, shape, classes):
     if name.startswith("wrn28") and shape[1] == 160:
         shape = [3, 96, 96]  # the same in less time
+    if name == "densenet121, literal" and shape[1] == 16:
+        shape = [1, 32, 32]  # it halves images five times
     model = MODELS[name].model_dump()
     with torch.device("meta"):
         network = build(model, classes, shape[0])

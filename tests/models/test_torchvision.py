@@ -1,0 +1,191 @@
+"""torchvision's networks: counts, the variants of SmoothNet's authors, and outputs and gradients of the same written out."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dpvision.models.catalogue import MODELS
+from dpvision.models.count import multiply_adds, parameter_count
+from dpvision.models.options import counts_of_layers
+from dpvision.models.torchvision.options import Options, layers
+from dpvision.privacy.clipping import OneAtATime
+from dpvision.privacy.fast import UNTIMED, ClippedSum
+from dpvision.vision import torchvision
+
+MODEL = Options(family="torchvision", label="ResNet-18", network="resnet18").model_dump(exclude={"label"})
+VARIANTS = [
+    *(("resnet18", stem, True) for stem in ("original", "small", "bare")),
+    *((network, stem, True) for network in ("resnet34", "densenet121", "efficientnet_b0") for stem in ("original", "small")),
+    *(("densenet121", stem, False) for stem in ("original", "small")),
+]
+of_all = pytest.mark.parametrize(("network", "stem", "relu"), VARIANTS)
+
+
+def shake(network: nn.Module) -> nn.Module:
+    """Scales and shifts as they may be after training; at the start they scale by one and shift by nothing."""
+    for parameter in network.parameters():
+        if parameter.dim() == 1:
+            nn.init.normal_(parameter, mean=0.7, std=0.3)
+    return network
+
+
+# --- counts ---
+
+
+@pytest.mark.parametrize(
+    ("network", "stem", "relu", "count"),
+    [
+        ("resnet18", "original", True, 11_181_642),
+        ("resnet18", "small", True, 11_173_962),
+        ("resnet18", "bare", True, 11_173_834),
+        ("resnet34", "original", True, 21_289_802),
+        ("densenet121", "original", True, 6_964_106),
+        ("densenet121", "original", False, 6_964_106),
+        ("efficientnet_b0", "original", True, 4_020_358),
+        ("efficientnet_b0", "small", True, 4_020_358),
+    ],
+)
+def test_the_number_of_parameters_is_that_of_the_authors(model, network, stem, relu, count):
+    with torch.device("meta"):
+        assert parameter_count(model(network=network, stem=stem, relu=relu)) == count
+
+
+@pytest.mark.parametrize("network", ["resnet34", "densenet121"])
+def test_a_small_stem_has_9_weights_a_filter_and_channel_and_the_original_49(model, network):
+    with torch.device("meta"):
+        original, small = (parameter_count(model(network=network, stem=stem)) for stem in ("original", "small"))
+    assert original - small == (49 - 9) * 3 * 64
+
+
+def test_the_catalogue_has_fair_and_literal_ones_side_by_side():
+    named = {name: options for name, options in MODELS.items() if options.family == "torchvision"}
+    literal = {name.removesuffix(", literal"): options.slug() for name, options in named.items() if name.endswith("literal")}
+    fair = {name: options.slug() for name, options in named.items() if not name.endswith("literal")}
+    assert literal == {
+        "resnet18": "resnet18-bare",
+        "resnet34": "resnet34",
+        "densenet121": "densenet121-norelu",
+        "efficientnet_b0": "efficientnet_b0",
+    }
+    assert fair == {name: f"{name}-small" for name in literal}
+    assert {options.groups for options in named.values()} == {8}
+
+
+@of_all
+@pytest.mark.parametrize("shape", [[1, 64, 64], [2, 33, 47]])
+def test_the_counts_of_the_plan_are_those_of_the_network(model, network, stem, relu, shape):
+    with torch.device("meta"):
+        made = model(7, shape[0], network=network, stem=stem, relu=relu)
+    counted = counts_of_layers(layers(MODEL | {"network": network, "stem": stem}, shape, 7))
+    assert counted.parameters == sum(p.numel() for p in made.parameters() if p.dim() > 1)
+    assert counted.multiply_adds == multiply_adds(made, shape)
+
+
+# --- what it computes ---
+
+
+def written_out(network: str, stem: str, relu: bool, groups: int, weights: Iterator[Tensor], x: Tensor) -> Tensor:
+    """The network, from the papers that proposed it; weights in the order in which they are used, shortcuts last."""
+    act: Callable = F.silu if network == "efficientnet_b0" else F.relu if relu else lambda y: y
+
+    def norm(y: Tensor) -> Tensor:
+        return F.group_norm(y, groups, next(weights), next(weights))
+
+    def conv(y: Tensor, kernel: int, stride: int = 1, apart: bool = False) -> Tensor:
+        return F.conv2d(y, next(weights), stride=stride, padding=kernel // 2, groups=y.shape[1] if apart else 1)
+
+    def resnet(y: Tensor) -> Tensor:
+        for stage, blocks in enumerate({"resnet18": [2, 2, 2, 2], "resnet34": [3, 4, 6, 3]}[network]):
+            for block in range(blocks):
+                stride = 2 if stage > 0 and block == 0 else 1
+                new = norm(conv(act(norm(conv(y, 3, stride))), 3))
+                y = act(new + (norm(conv(y, 1, stride)) if stride == 2 else y))
+        return y
+
+    def densenet(y: Tensor) -> Tensor:
+        for stage, blocks in enumerate([6, 12, 24, 16]):
+            if stage:
+                y = F.avg_pool2d(conv(act(norm(y)), 1), 2)
+            for _ in range(blocks):
+                y = torch.cat([y, conv(act(norm(conv(act(norm(y)), 1))), 3)], dim=1)
+        return act(norm(y))
+
+    def efficientnet(y: Tensor) -> Tensor:
+        kernels, strides, repeats = [3, 3, 5, 3, 5, 5, 3], [1, 2, 2, 2, 1, 2, 1], [1, 2, 2, 3, 3, 4, 1]
+        for stage, (kernel, first, blocks) in enumerate(zip(kernels, strides, repeats, strict=True)):
+            for block in range(blocks):
+                wide = act(norm(conv(y, 1))) if stage else y
+                wide = act(norm(conv(wide, kernel, 1 if block else first, apart=True)))
+                squeezed = wide.mean((2, 3), keepdim=True)
+                squeezed = act(F.conv2d(squeezed, next(weights), next(weights)))
+                wide = wide * torch.sigmoid(F.conv2d(squeezed, next(weights), next(weights)))
+                new = norm(conv(wide, 1))
+                y = y + new if block else new
+        return act(norm(conv(y, 1)))
+
+    large = stem == "original"
+    if network == "efficientnet_b0":
+        x = efficientnet(act(norm(conv(x, 3, 2 if large else 1))))
+    else:
+        x = conv(x, 7, 2) if large else conv(x, 3)
+        x = x if stem == "bare" else act(norm(x))
+        x = F.max_pool2d(x, 3, 2, 1) if large else x
+        x = densenet(x) if network == "densenet121" else resnet(x)
+    return F.linear(x.mean((2, 3)), next(weights), next(weights))
+
+
+@of_all
+def test_outputs_are_those_of_the_network_written_out(model, network, stem, relu):
+    made = shake(model(network=network, stem=stem, relu=relu, groups=4).double())
+    images = torch.randn(2, 3, 38, 45, dtype=torch.float64)
+    weights = iter(list(made.parameters()))
+    with torch.no_grad():
+        expected = written_out(network, stem, relu, 4, weights, images)
+        assert next(weights, None) is None
+        assert expected.std() > 1e-3
+        torch.testing.assert_close(made(images), expected, atol=1e-10, rtol=0)
+
+
+@of_all
+def test_there_is_no_batch_normalisation_no_dropout_and_no_stochastic_depth(model, network, stem, relu):
+    with torch.device("meta"):
+        layers_of = list(model(network=network, stem=stem, relu=relu).modules())
+    assert not any(isinstance(layer, (nn.BatchNorm2d, nn.Dropout, torchvision.ops.StochasticDepth)) for layer in layers_of)
+    assert {layer.num_groups for layer in layers_of if isinstance(layer, nn.GroupNorm)} == {8}
+    assert any(isinstance(layer, nn.ReLU) for layer in layers_of) == (relu and network != "efficientnet_b0")
+
+
+def test_groups_may_be_one_a_channel(model):
+    with torch.device("meta"):
+        norms = [layer for layer in model(groups="channels").modules() if isinstance(layer, nn.GroupNorm)]
+    assert len(norms) == 20
+    assert all(norm.num_groups == norm.num_channels for norm in norms)
+
+
+@pytest.mark.parametrize(("network", "stem"), [(network, stem) for network, stem, relu in VARIANTS if relu])
+def test_weights_at_the_start_are_drawn_as_torchvision_s(model, network, stem):
+    made = model(network=network, stem=stem)
+    first = next(layer for layer in made.modules() if isinstance(layer, nn.Conv2d))
+    fan = first.weight[0].numel() if network == "densenet121" else first.weight.numel() / first.in_channels
+    assert first.weight.std().item() * (fan / 2) ** 0.5 == pytest.approx(1, abs=5 / (2 * first.weight.numel()) ** 0.5)
+    for norm in (layer for layer in made.modules() if isinstance(layer, nn.GroupNorm)):
+        assert (norm.weight == 1).all() and (norm.bias == 0).all()
+
+
+# --- privacy ---
+
+
+@pytest.mark.parametrize(("network", "stem", "relu"), [variant for variant in VARIANTS if variant[:2] != ("resnet34", "small")])
+def test_clipped_gradients_are_those_of_one_example_at_a_time(model, network, stem, relu):
+    made = shake(model(3, network=network, stem=stem, relu=relu).double())
+    size = 64 if stem == "original" else 16
+    images, labels = torch.randn(2, 3, size, size, dtype=torch.float64), torch.tensor([0, 2])
+    clip = OneAtATime(made, 1.0)(images, labels).norms.mean().item()
+    expected = OneAtATime(made, clip)(images, labels)
+    found = ClippedSum(made, clip, choices=UNTIMED)(images, labels)
+    torch.testing.assert_close(found.norms, expected.norms, atol=1e-10, rtol=1e-10)
+    for ours, theirs in zip(found.sums, expected.sums, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=1e-10)

@@ -1,0 +1,121 @@
+"""What a paper can say of a network of torchvision's, and what it costs; light."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from dpvision.models.options import Layer, Network
+
+RESNETS = {"resnet18": (2, 2, 2, 2), "resnet34": (3, 4, 6, 3)}
+
+
+class Options(Network):
+    """A network of torchvision's with group normalisation in the place of batch normalisation."""
+
+    family: Literal["torchvision"]
+    """The library whose networks these are."""
+    network: Literal["resnet18", "resnet34", "densenet121", "efficientnet_b0"]
+    """Its name there. EfficientNet is without its dropout and its stochastic depth."""
+    groups: Literal[1, 2, 4, 8, "channels"] = 8
+    """Groups of each group normalisation: what divides the channels of all these networks; `channels`: one a channel."""
+    stem: Literal["original", "small", "bare"] = "original"
+    """`original`: for 32 pixels and more; `small`: a 3x3 convolution, norm, activation; `bare`: the convolution alone."""
+    relu: bool = True
+    """False: DenseNet without any ReLU, as Remerscheid et al. trained it."""
+
+    def slug(self) -> str:
+        stem = "" if self.stem == "original" else f"-{self.stem}"
+        return f"{self.network}{stem}{'' if self.relu else '-norelu'}"
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        if self.stem == "bare" and self.network not in RESNETS:
+            yield "stem", f"bare is a stem of {' and '.join(RESNETS)}; allowed for {self.network}: original, small"
+        if not self.relu and self.network != "densenet121":
+            yield "relu", f"only densenet121 can be without ReLU; use true for {self.network}"
+
+
+# For images of 32 pixels. Fair: with the stem that suits them; literal: as Remerscheid et al. trained it.
+CATALOGUE = {
+    "resnet18": Options(family="torchvision", label="ResNet-18", network="resnet18", stem="small"),
+    "resnet34": Options(family="torchvision", label="ResNet-34", network="resnet34", stem="small"),
+    "densenet121": Options(family="torchvision", label="DenseNet-121", network="densenet121", stem="small"),
+    "efficientnet_b0": Options(family="torchvision", label="EfficientNet-B0", network="efficientnet_b0", stem="small"),
+    "resnet18, literal": Options(family="torchvision", label="ResNet-18, literal", network="resnet18", stem="bare"),
+    "resnet34, literal": Options(family="torchvision", label="ResNet-34, literal", network="resnet34"),
+    "densenet121, literal": Options(family="torchvision", label="DenseNet-121, literal", network="densenet121", relu=False),
+    "efficientnet_b0, literal": Options(family="torchvision", label="EfficientNet-B0, literal", network="efficientnet_b0"),
+}
+
+
+def layers(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
+    """Yield the convolutions and the linear layers."""
+    if model["network"] in RESNETS:
+        return _resnet(model, shape, classes)
+    return _densenet(model, shape, classes) if model["network"] == "densenet121" else _efficientnet(model, shape, classes)
+
+
+def _halved(height: int, width: int) -> tuple[int, int]:
+    """Return the size behind a stride of 2."""
+    return -(-height // 2), -(-width // 2)
+
+
+def _resnet(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
+    inputs, height, width = shape
+    if original := model["stem"] == "original":
+        height, width = _halved(height, width)
+    yield Layer(inputs, 64, 7 if original else 3, height * width)
+    if original:
+        height, width = _halved(height, width)
+    inputs = 64
+    for stage, blocks in enumerate(RESNETS[model["network"]]):
+        outputs = 64 * 2**stage
+        if stage:
+            height, width = _halved(height, width)
+            yield Layer(inputs, outputs, 1, height * width)
+        for _ in range(blocks):
+            yield Layer(inputs, outputs, 3, height * width)
+            yield Layer(outputs, outputs, 3, height * width)
+            inputs = outputs
+    yield Layer(inputs, classes, 1, 1)
+
+
+def _densenet(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
+    inputs, height, width = shape
+    if original := model["stem"] == "original":
+        height, width = _halved(height, width)
+    yield Layer(inputs, 64, 7 if original else 3, height * width)
+    if original:
+        height, width = _halved(height, width)
+    inputs = 64
+    for stage, blocks in enumerate((6, 12, 24, 16)):
+        if stage:
+            yield Layer(inputs, inputs // 2, 1, height * width)
+            inputs, height, width = inputs // 2, height // 2, width // 2
+        for _ in range(blocks):
+            yield Layer(inputs, 128, 1, height * width)
+            yield Layer(128, 32, 3, height * width)
+            inputs += 32
+    yield Layer(inputs, classes, 1, 1)
+
+
+def _efficientnet(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
+    inputs, height, width = shape
+    if model["stem"] == "original":
+        height, width = _halved(height, width)
+    yield Layer(inputs, 32, 3, height * width)
+    inputs = 32
+    rows = [(1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3)]
+    rows += [(6, 5, 1, 112, 3), (6, 5, 2, 192, 4), (6, 3, 1, 320, 1)]
+    for expansion, kernel, stride, outputs, blocks in rows:
+        for block in range(blocks):
+            wide = expansion * inputs
+            if expansion > 1:
+                yield Layer(inputs, wide, 1, height * width)
+            if stride == 2 and block == 0:
+                height, width = _halved(height, width)
+            yield Layer(1, wide, kernel, height * width)  # each channel by itself
+            yield Layer(wide, inputs // 4, 1, 1)  # squeeze and excitation: of the means of channels
+            yield Layer(inputs // 4, wide, 1, 1)
+            yield Layer(wide, outputs, 1, height * width)
+            inputs = outputs
+    yield Layer(inputs, 1280, 1, height * width)
+    yield Layer(1280, classes, 1, 1)
