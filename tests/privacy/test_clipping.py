@@ -29,6 +29,33 @@ def vector(tensors: list[Tensor]) -> Tensor:
     return torch.cat([tensor.flatten() for tensor in tensors]).double()
 
 
+class Scaled(nn.Module):
+    """With a parameter that has no dimension."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.head = nn.Parameter(torch.tensor(0.7)), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(torch.tanh(x.flatten(1)) * self.scale)
+
+
+@every_way
+def test_a_parameter_without_a_dimension_is_one_number_of_the_norm(way):
+    torch.manual_seed(0)
+    network, images, labels = Scaled().double(), torch.randn(5, 1, 2, 2, dtype=torch.float64), torch.randint(3, (5,))
+    rows = []
+    for image, label in zip(images, labels, strict=True):
+        loss = cross_entropy(network(image[None]), label[None])
+        rows.append(vector(list(torch.autograd.grad(loss, list(network.parameters())))))
+    norms = torch.stack(rows).norm(dim=1)
+    clip = norms.median().item()
+    found = way(network, clip)(images, labels)
+    torch.testing.assert_close(found.norms, norms, rtol=0, atol=1e-10)
+    expected = sum(row * min(1, clip / norm) for row, norm in zip(rows, norms.tolist(), strict=True))
+    torch.testing.assert_close(vector(found.sums), expected, rtol=0, atol=1e-10)
+
+
 # --- properties that every way of computing the sum must have ---
 
 
