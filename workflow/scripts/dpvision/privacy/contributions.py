@@ -12,7 +12,7 @@ A *contribution* belongs to one use of a weight in one physical batch:
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,25 @@ class Kept:
 
 
 @dataclass
+class Separate:
+    """Each example's gradient of the weight's value, a tensor of its own."""
+
+    weight: Weight
+    each: list[Tensor]
+    squares: Tensor
+
+    @property
+    def samples(self) -> Tensor:
+        return torch.stack(self.each)
+
+    def total(self, factors: Tensor) -> Tensor:
+        total = torch.zeros_like(self.each[0])
+        for sample, factor in zip(self.each, factors.tolist(), strict=True):
+            total.add_(sample, alpha=factor)
+        return total
+
+
+@dataclass
 class Deferred:
     """Norms alone; `total` makes the sum once the factors are known."""
 
@@ -168,21 +187,38 @@ class Vectors:
         return list(zip(self.weights, sums[:-1], strict=True))
 
 
-Contribution = Kept | Deferred
+Contribution = Kept | Separate | Deferred
 Ways = dict[str, Callable[[], Contribution]]  # by name, to the same contribution
 
 
 def keep(weight: Weight, samples: Tensor) -> Kept:
-    """Of every example's gradient as it is, in whatever precision it came, with its norm."""
+    """Keep every example's gradient as it is, in whatever precision it came, with its norm."""
     samples = samples.to(weight.value.dtype)
-    dots: tuple[Tensor, ...] = ()
-    if weight.unit is not None:  # in one reading, in the order in which the samples lie in memory
-        order = sorted(range(2, samples.dim()), key=samples.stride, reverse=True)
-        unit = weight.unit.permute(0, *(d - 1 for d in order)).flatten(1)
-        probes = torch.stack([torch.ones_like(unit), unit], 1).transpose(1, 2)
-        rows = samples.permute(0, 1, *order).flatten(2).transpose(0, 1)
-        dots = torch.bmm(rows, probes).transpose(0, 1).unbind(2)
+    dots: Sequence[Tensor] = ()
+    if weight.unit is not None:
+        order = sorted(range(2, samples.dim()), key=samples.stride, reverse=True)  # in which they lie in memory
+        rows = samples.permute(0, 1, *order).flatten(2)
+        dots = rows.sum(2), torch.linalg.vecdot(rows, weight.unit.permute(0, *(d - 1 for d in order)).flatten(1))
     return Kept(weight, samples, weight.squares(row_squares(samples), dots))
+
+
+def keep_each(weight: Weight, gradients: Iterable[Tensor]) -> Separate:
+    """Keep one example's gradient after the other, and take its norm while it is in the processor's cache."""
+    each, norms, sums, along = [], [], [], []
+    order, unit = None, None
+    for gradient in gradients:
+        gradient = gradient.to(weight.value.dtype)
+        if order is None:
+            order = sorted(range(1, gradient.dim()), key=gradient.stride, reverse=True)
+            unit = None if weight.unit is None else weight.unit.permute(0, *order).flatten(1)
+        rows = gradient.permute(0, *order).flatten(1)
+        norms.append(torch.linalg.vector_norm(rows, dim=1))
+        if unit is not None:
+            sums.append(rows.sum(1))
+            along.append(torch.linalg.vecdot(rows, unit))
+        each.append(gradient)
+    dots = [torch.stack(sums), torch.stack(along)] if sums else []
+    return Separate(weight, each, weight.squares(torch.stack(norms).double().square(), dots))
 
 
 def row_squares(samples: Tensor) -> Tensor:

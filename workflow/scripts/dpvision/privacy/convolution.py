@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dpvision.privacy.contributions import SLACK, Deferred, Kept, Rooms, Standardized, Ways, Weight, keep
+from dpvision.privacy.contributions import SLACK, Deferred, Rooms, Separate, Standardized, Ways, Weight, keep, keep_each
 
 Pair = tuple[int, int]
 
@@ -48,7 +48,7 @@ class Convolution:
     def ways(self, x: Tensor, g: Tensor, examples: int, key: str, rooms: Rooms) -> Ways:
         """Return those that fit; `rooms` lends memory for what is kept under the layer's `key`."""
         ways: Ways = {
-            "one": lambda: self.one(x, g, rooms.kept(key, examples, self.weight.value, lies_channels_last(x))),
+            "one": lambda: self.one(x, g, examples),
             "grouped": lambda: keep(self.weight, self.grouped(x, g, examples)),
             "unfold": lambda: keep(self.weight, self.unfold(x, g, examples, key, rooms)),
         }
@@ -88,11 +88,10 @@ class Convolution:
         if isinstance(self.weight, Standardized) and y.dtype == self.weight.value.dtype:
             self.made = (y.detach(), y._version, bias)
 
-    def one(self, x: Tensor, g: Tensor, kept: Tensor) -> Kept:
-        views, weight = len(x) // len(kept), self.weight.like(x)
-        for image, outputs, sample in zip(x.split(views), g.split(views), kept.unbind(), strict=True):
-            sample.copy_(self.of_weight(outputs, image, weight))
-        return keep(self.weight, kept)
+    def one(self, x: Tensor, g: Tensor, examples: int) -> Separate:
+        views, weight = len(x) // examples, self.weight.like(x)
+        both = zip(x.split(views), g.split(views), strict=True)
+        return keep_each(self.weight, (self.of_weight(outputs, images, weight) for images, outputs in both))
 
     def grouped(self, x: Tensor, g: Tensor, examples: int) -> Tensor:
         weight, views = self.weight.value, len(x) // examples

@@ -36,7 +36,7 @@ from dpvision.privacy.clipping import (
     losses_of_rows,
     trainable,
 )
-from dpvision.privacy.contributions import Contribution, Kept, Rooms, Vectors, Ways, Weight, keep
+from dpvision.privacy.contributions import Contribution, Deferred, Rooms, Vectors, Ways, Weight, keep
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Tape
 
@@ -292,7 +292,7 @@ def _joined(tape: Tape) -> Iterable[Contribution]:
         if tape.alone(contribution.weight):
             yield contribution
             continue
-        assert isinstance(contribution, Kept)
+        assert not isinstance(contribution, Deferred)
         for p, more in zip(contribution.weight.parameters, contribution.weight.pull_each(contribution.samples), strict=True):
             samples[id(p)] = (p, samples[id(p)][1] + more if id(p) in samples else more)
     for p, sample in samples.values():
