@@ -1,0 +1,121 @@
+"""All designs of an audit, shared out among processes; one record: verdict, tests, bounds, curves."""
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dpvision.audit import designs
+from dpvision.audit.designs import Result
+from dpvision.audit.judge import judged
+from dpvision.audit.subject import Subject, engine_run
+from dpvision.files import write_csv, write_json
+from dpvision.plan.audits import audit_name
+from dpvision.plan.specs import Spec, modules_of
+from dpvision.privacy.ledger import NEIGHBOURS, NOISE, NOT_ACCOUNTED, SAMPLING
+from dpvision.provenance import Origin
+from dpvision.training.randomness import stream_seed
+
+CLAIM = {"neighbours": NEIGHBOURS, "sampling": SAMPLING, "noise": NOISE, "not_accounted": NOT_ACCOUNTED}
+THRESHOLDS = "chosen before any data, from the claim alone: the best expected bound of ε at δ, and the best of μ"
+BOUNDS = (
+    "each lower bound of ε is one statement at the confidence. Canaries are independent samples if the claim holds, so what "
+    "exceeds the claim refutes it; as a bound of another program they assume that independence, and those of one run do not"
+)
+VIEWS = {"pad": 4, "flip": 0.5, "views": 4, "include_original": False}
+
+Part = Callable[[], Result]
+
+
+def audit(spec: Spec, folder: Path, processes: int = 1) -> dict[str, Any]:
+    """Audit as `spec` says, leave the record, and return what audit.json says."""
+    origin = Origin(" ".join(["dpvision.audit.job", *_modules(spec)]))
+    found = Result([])
+    for result in _done(parts(spec), processes):
+        found += result
+    verdict, level, rows = judged(found.tests, spec["confidence"])
+    about = {
+        "name": audit_name(spec),
+        "verdict": verdict,
+        "confidence": spec["confidence"],
+        "level_of_each_test": level,
+        "claim": CLAIM,
+        "thresholds": THRESHOLDS,
+        "bounds_are": BOUNDS,
+        "bounds": found.bounds,
+        "tests": rows,
+    }
+    write_json(folder / "audit.json", about)
+    flat = [{**{k: v for k, v in row.items() if k != "numbers"}, **_counts(row["numbers"])} for row in rows]
+    write_csv(folder / "tests.csv", flat)
+    write_csv(folder / "roc.csv", found.roc)
+    write_csv(folder / "steps.csv", found.steps)
+    write_json(folder / "provenance.json", origin.provenance(spec))
+    return about
+
+
+def parts(spec: Spec) -> list[Part]:
+    """Return the work of an audit, the longest parts first."""
+    confidence, runs, run = spec["confidence"], spec["runs"], spec["run"]
+    networks = spec["networks"]
+    found: list[Part] = []
+    if run:
+        found += [partial(_canaries, run, "a recipe's own" if networks else "the run's own", runs, confidence)]
+        found += [partial(_around, run, alone=not networks)]
+    if networks:
+        smallest = networks[0]["model"]
+        found += [
+            partial(_canaries, engine_run(smallest, epsilon), f"ε = {epsilon:g}", runs, confidence)
+            for epsilon in spec["levels"]
+        ]
+        others = [partial(_replay, engine_run(one["model"]), one["name"], one is networks[0]) for one in networks]
+        found += [*reversed(others), partial(_replay, engine_run(smallest, precision="bfloat16"), networks[0]["name"], True)]
+        found += [partial(_around, engine_run(smallest, augmentation=VIEWS))]
+    return found
+
+
+def _canaries(run: Spec, name: str, runs: int, confidence: float) -> Result:
+    return designs.canaries(Subject(run), name, runs, confidence)
+
+
+def _replay(run: Spec, name: str, tied: bool) -> Result:
+    subject = Subject(run)
+    found = designs.replay(subject, name)
+    return found + designs.tied_and_frozen(subject) if tied else found
+
+
+def _around(run: Spec, alone: bool = False) -> Result:
+    """Look at coins and pairs; of a run that is audited by itself at its network, too."""
+    subject = Subject(run)
+    found = designs.coins(subject) + designs.pairs(subject)
+    return found + designs.replay(subject, run["model"]["slug"]) if alone else found
+
+
+def _done(work: list[Part], processes: int) -> list[Result]:
+    """Do the parts, several at once in processes of one thread each; results in the order of the parts."""
+    if processes == 1:
+        return [_alone(part) for part in work]
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+        return list(pool.map(_alone, work))
+
+
+def _alone(part: Part) -> Result:
+    torch.set_num_threads(1)
+    torch.manual_seed(stream_seed(0, "audit"))
+    return part()
+
+
+def _modules(spec: Spec) -> list[str]:
+    """Name the modules that are found by name: of all networks, and of the run."""
+    found = [f"dpvision.models.{one['model']['family']}.network" for one in spec["networks"]]
+    runs = [spec["run"]] if spec["run"] else []
+    runs += [engine_run(one["model"]) for one in spec["networks"]]
+    return list(dict.fromkeys([*found, *(module for run in runs for module in modules_of(run))]))
+
+
+def _counts(numbers: dict[str, Any]) -> dict[str, Any]:
+    return {key: numbers.get(key) for key in ("inside", "out", "fn", "fp", "threshold")}
