@@ -11,9 +11,10 @@ import torch
 
 from dpvision.audit import designs
 from dpvision.audit.designs import Result
-from dpvision.audit.judge import judged
+from dpvision.audit.judge import CONSISTENT, judged
 from dpvision.audit.subject import Subject, engine_run
 from dpvision.files import write_csv, write_json
+from dpvision.looking.text import aligned, counted
 from dpvision.plan.audits import audit_name
 from dpvision.plan.specs import Spec, modules_of
 from dpvision.privacy.ledger import NEIGHBOURS, NOISE, NOT_ACCOUNTED, SAMPLING
@@ -56,6 +57,23 @@ def audit(spec: Spec, folder: Path, processes: int = 1) -> dict[str, Any]:
     write_csv(folder / "steps.csv", found.steps)
     write_json(folder / "provenance.json", origin.provenance(spec))
     return about
+
+
+def listing(about: dict[str, Any], folder: Path) -> str:
+    """Return the verdict for a terminal: what is not consistent, the bounds, where the record is."""
+    lines = [f"{about['verdict']} at {about['confidence']:.1%}: {counted('test', 'tests', len(about['tests']))}"]
+    for row in about["tests"]:
+        if row["verdict"] != CONSISTENT:
+            said = f"{row['value']:.6g}" if row["value"] is not None else "no number"
+            lines.append(
+                f"  {row['verdict']}: {row['design']}, {row['of']}: {row['looks_at']} {said}, expected {row['expected']:.6g}"
+            )
+    rows = [("ε at least", "expected", "claimed", "δ", "observations", "runs", "setting")]
+    for row in about["bounds"]:
+        bounds = (f"{row[key]:.2f}" for key in ("lower_bound", "expected", "claimed"))
+        counts = (f"{row['delta']:g}", f"{row['inside'] + row['out']:,}", str(row["runs"]), row["setting"])
+        rows.append((*bounds, *counts))
+    return "\n".join([*lines, "", *aligned(rows), "", str(folder / "audit.json")])
 
 
 def parts(spec: Spec) -> list[Part]:

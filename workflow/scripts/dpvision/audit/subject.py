@@ -9,6 +9,7 @@ from dpvision.errors import UserError
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import spent
+from dpvision.privacy.mechanism import solved
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.fit import Training
 
@@ -58,6 +59,7 @@ class Subject:
                 "this run is not private: it claims nothing that an audit could refute. Name one with a budget; "
                 "`python -m dpvision status` lists them"
             )
+        run = solved(run)
         self.run, self.devices = run, devices
         self.training = Training(run, _made_up(run), PHYSICAL_BATCH, devices.device(), None, MEMORY_MB, devices)
         if self.training.validation:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from dpvision.errors import UserError
+from dpvision.files import digest
 from dpvision.models.found import FAMILIES
 from dpvision.models.options import Network, counts_of_layers
 from dpvision.plan import specs
@@ -23,12 +25,17 @@ def engine_audit(runs: Iterable[Spec], every_network: bool = False) -> Spec:
 
 def run_audit(run: Spec) -> Spec:
     """Return the audit of one run: nothing but its own."""
+    if found := specs.searched_keys(run):
+        raise UserError(
+            f"{specs.run_name(run)}: {', '.join(found)} is left to a search that has not found it yet; "
+            "train the run first, or name one whose values are all known"
+        )
     return _spec(run, [], [])
 
 
 def audit_name(spec: Spec) -> str:
     """Return the engine's name, or the run's, with the digest."""
-    return f"{specs.run_name(spec['run']) if not spec['networks'] else 'engine'}-{specs.digest(spec)}"
+    return f"{'engine' if spec['networks'] else specs.run_name(specs.as_planned(spec['run']))}-{digest(spec)}"
 
 
 def _spec(run: Spec | None, networks: list[Spec], levels: list[float]) -> Spec:
