@@ -2,6 +2,7 @@
 # make reproduce     ARCHIVE=file.zip ARTIFACT=table1: set up what an archive holds, make one artifact again, and compare
 # make test          set up, run the tests
 # make test-report   make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
+# make test-planted  apply bugs that were made somewhere, each in a copy, and see that the audit notices: ten minutes
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
@@ -15,7 +16,7 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo reproduce test test-report test-cluster bench bench-plan bench-simulation lint format lock schema
+.PHONY: setup demo reproduce test test-report test-planted test-cluster bench bench-plan bench-simulation lint format lock schema
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -35,6 +36,9 @@ test: setup
 test-report: setup
 	@$(BIN)/snakemake report --cores $(CORES) --config scale=demo --quiet host reason rules
 	@$(BIN)/python -m pytest tests/browser -rs
+
+test-planted: setup
+	@$(BIN)/python tests/planted/run.py
 
 test-cluster: setup
 	@$(BIN)/python -m pytest tests/cluster -rs

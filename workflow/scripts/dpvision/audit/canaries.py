@@ -43,7 +43,7 @@ class Canaries:
         device = training.device
         linear = nn.Sequential(nn.Flatten(), nn.Linear(COUNT, 2, bias=False)).to(device)
         self.subject, self.weight = subject, next(linear.parameters())
-        self.sigma, self.q = step.sigma if sigma is None else sigma, step.sampler.q if q is None else q
+        self.sigma, self.q = step.sigma if sigma is None else sigma, subject.q if q is None else q
         self.unit = MOVE / (BRIGHT * subject.clip)  # by which a gradient as long as C moves the weights
         rate = self.unit * subject.divisor / (1 if step.divide_by_clip else subject.clip)
         bright = BRIGHT * subject.clip
@@ -55,7 +55,7 @@ class Canaries:
             network=in_precision(linear, subject.run["recipe"]["precision"]),
             optimizer=torch.optim.SGD(linear.parameters(), lr=rate),
             examples=self.examples,
-            sampler=PoissonSampler(count, self.q, step.sampler.generator),
+            sampler=PoissonSampler(count, step.sampler.q if q is None else q, step.sampler.generator),
             sigma=self.sigma,
             views=views,
             choices={**UNTIMED, "images": AT_ONCE},

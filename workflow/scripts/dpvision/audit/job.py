@@ -92,7 +92,7 @@ def parts(spec: Spec) -> list[Part]:
         ]
         others = [partial(_replay, engine_run(one["model"]), one["name"], one is networks[0]) for one in networks]
         found += [*reversed(others), partial(_replay, engine_run(smallest, precision="bfloat16"), networks[0]["name"], True)]
-        found += [partial(_around, engine_run(smallest, augmentation=VIEWS))]
+        found += [partial(_around, engine_run(smallest, augmentation=VIEWS, divide_by_clip=True))]
     return found
 
 

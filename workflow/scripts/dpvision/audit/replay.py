@@ -77,6 +77,7 @@ class Bench:
         self.start = copy.deepcopy(self.network.state_dict())
         self.whole = Examples(images, labels, data["mean"], data["std"], device)
         self.stream = torch.Generator(device)
+        self.trained = [name for name, p in self.network.named_parameters() if p.requires_grad]
         lowered = in_precision(self.network, subject.run["recipe"]["precision"])
         self.step: Step = replace(
             subject.training.step,
@@ -117,7 +118,6 @@ class Bench:
     def replayed(self) -> Replayed:
         """Replay each neighbour in all ways."""
         lengths, moved = [], set[str]()
-        trained = {name for name, p in self.network.named_parameters() if p.requires_grad}
         for way in WAYS:
             self.step.physical_batch, self.step.expected_batch = way["physical_batch"], way["expected_batch"]
             self.step.gradients.choices = {**UNTIMED, **way["choices"]}  # type: ignore[attr-defined]
@@ -126,16 +126,15 @@ class Bench:
             for neighbour in range(OTHERS, OTHERS + NEIGHBOURS):
                 inside = self.update([*others, neighbour])
                 lengths.append(_norm([inside[name] - out[name] for name in out]))
-                moved |= {name for name in out if name not in trained and (inside[name].any() or out[name].any())}
+                moved |= {name for name in out if name not in self.trained and (inside[name].any() or out[name].any())}
         return Replayed(max(lengths), min(lengths), sorted(moved))
 
     def noise(self, sigma: float, steps: int) -> list[dict[str, Tensor]]:
         """Return what steps of nobody took from each trained parameter, in σ C: noise alone."""
         self.step.sigma, quiet = sigma, self.step.sigma
-        trained = [name for name, p in self.network.named_parameters() if p.requires_grad]
         found = [self.update([0], NEVER, seed) for seed in range(1, 1 + steps)]
         self.step.sigma = quiet
-        return [{name: one[name].flatten() / sigma for name in trained} for one in found]
+        return [{name: one[name].flatten() / sigma for name in self.trained} for one in found]
 
 
 def _norm(tensors: list[Tensor]) -> float:

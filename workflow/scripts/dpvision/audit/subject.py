@@ -18,14 +18,14 @@ MEMORY_MB = 2000.0
 
 
 def engine_run(model: specs.Spec, epsilon: float = 8.0, **recipe: Any) -> specs.Spec:
-    """Return a run for the engine alone: the smallest one that De et al. audit, 100 examples, q = 0.64, 50 steps."""
+    """Return a run for the engine alone: q, steps and δ of the smallest that De et al. audit."""
     return {
         "kind": "run",
         "data": {
             "name": "made_up",
             "shape": [3, 32, 32],
             "classes": 10,
-            "train": 100,
+            "train": 1000,
             "test": 1,
             "validation": 0,
             "split_seed": 0,
@@ -36,9 +36,9 @@ def engine_run(model: specs.Spec, epsilon: float = 8.0, **recipe: Any) -> specs.
         "recipe": {
             "optimizer": {"name": "sgd", "learning_rate": 1.0, "momentum": 0.0},
             "schedule": {"name": "constant"},
-            "batch": 64,
+            "batch": 640,
             "steps": 50,
-            "clip": 1.0,
+            "clip": 0.5,  # not 1: a C that is forgotten is to show
             "augmentation": None,
             "averaging": None,
             "simulate": None,
@@ -67,6 +67,8 @@ class Subject:
         self.views: int = run["recipe"]["augmentation"]["views"] if run["recipe"]["augmentation"] else 1
         self.clip: float = run["recipe"]["clip"]
         self.divisor: float = specs.expected_batch(run) / specs.simulated(run)
+        assert self.training.whole is not None
+        self.q = self.training.whole.q / specs.simulated(run)  # as claimed: what the sampler does is what is audited
 
     def ledger(self) -> dict[str, Any]:
         """Return what the run's ledger would say after the steps that its Training made."""

@@ -79,3 +79,26 @@ def draw_steps(frame: pd.DataFrame) -> Figure:
     panels[0][2].set_ylabel("ε at the ledger's δ")
     panels[0][2].legend(fontsize=6)
     return figure
+
+
+SIGNS = {"refuted": ("black", "white"), "loose": ("0.65", "black"), "consistent": ("white", "0.6"), "error": ("white", "black")}
+
+
+def write_matrix(csv: Path) -> None:
+    """Draw which design saw which planted bug; the CSV beside has a row a bug and a column a design."""
+    frame = pd.read_csv(csv, keep_default_na=False)
+    designs = [name for name in frame.columns if name not in ("bug", "verdict")]
+    with plt.style.context(STYLE):
+        figure, axis = plt.subplots(figsize=(3.2 + 0.9 * len(designs), 0.6 + 0.22 * len(frame)))
+        for y, row in enumerate(frame.to_dict("records")):
+            for x, name in enumerate(designs):
+                face, ink = SIGNS[row[name] or "error"]
+                axis.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor="0.9"))
+                axis.text(x, y, row[name] or "–", color=ink, ha="center", va="center", fontsize=6)
+        axis.set(xlim=(-0.5, len(designs) - 0.5), ylim=(len(frame) - 0.5, -0.5))
+        axis.set_xticks(range(len(designs)), designs, fontsize=7)
+        axis.set_yticks(range(len(frame)), frame["bug"], fontsize=7)
+        axis.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+        save(figure, csv)
