@@ -1,5 +1,5 @@
 # make demo          set up, run the whole pipeline on data that comes with it, and say what it made
-# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: set up what an archive holds, make one artifact again, and compare
+# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
 # make test          set up, run the tests
 # make test-report   make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
 # make test-planted  apply bugs that were made somewhere, each in a copy, and see that the audit notices: ten minutes
@@ -27,7 +27,7 @@ demo: setup
 	@$(BIN)/python -m dpvision verify results/demo/archive/*.zip
 	@echo "all of it as one page, to open in a browser: results/demo/report.html"
 
-reproduce:
+reproduce: setup
 	@CORES=$(CORES) $(PYTHON) envs/reproduce.py "$(ARCHIVE)" "$(ARTIFACT)"
 
 test: setup
