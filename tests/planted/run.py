@@ -25,6 +25,10 @@ OUT = ROOT / "results"
 RIGHT = {"what": "nothing wrong", "edits": [], "designs": [], "verdict": "consistent"}
 
 
+class Gone(Exception):
+    """The text that a bug replaces is not there any more."""
+
+
 def planted(bug: dict, copy: Path) -> None:
     """Apply a bug to a copy of the library."""
     shutil.copytree(ROOT / PACKAGES, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -32,9 +36,9 @@ def planted(bug: dict, copy: Path) -> None:
         file = copy / "dpvision" / edit["file"]
         text = file.read_text(encoding="utf-8")
         if (count := text.count(edit["find"])) != 1:
-            sys.exit(
-                f"{bug['what']}: {edit['file']} has this text {count} times, expected once: {edit['find']!r}; "
-                "the code has changed, find the new place and put it into the bug's file"
+            raise Gone(
+                f"{edit['file']} has this text {count} times, expected once: {edit['find']!r}; the code has changed, find the "
+                "new place and put it into the bug's file"
             )
         file.write_text(text.replace(edit["find"], edit["replace"]), encoding="utf-8")
 
@@ -43,7 +47,10 @@ def audited(bug: dict) -> dict:
     """Return what a short audit of the library with the bug says."""
     with tempfile.TemporaryDirectory(prefix="dpvision-planted-") as folder:
         copy = Path(folder) / "scripts"
-        planted(bug, copy)
+        try:
+            planted(bug, copy)
+        except Gone as gone:
+            return {"verdict": "error", "designs": {}, "said": str(gone)}
         command = [sys.executable, str(HERE / "probe.py"), str(copy), str(Path(folder) / "record")]
         done = subprocess.run(command, capture_output=True, text=True, env={"OMP_NUM_THREADS": "1", "PATH": ""})
         if done.returncode:

@@ -77,7 +77,7 @@ def judged(tests: list[Test], confidence: float) -> tuple[str, float, list[dict[
     rows = []
     for test in tests:
         row = {"design": test.design, "of": test.of, "looks_at": test.looks_at, **asdict(test.found)}
-        row["value"] = row["value"] if math.isfinite(row["value"]) else None
+        row |= {key: row[key] if math.isfinite(row[key]) else None for key in ("value", "expected")}
         rows.append({**row, "exact": test.exact, "verdict": test.verdict(level), "numbers": test.numbers})
     found = {row["verdict"] for row in rows}
     return next((verdict for verdict in VERDICTS if verdict in found), CONSISTENT), level, rows

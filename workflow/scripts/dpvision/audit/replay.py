@@ -55,11 +55,15 @@ class TiedAndFrozen(nn.Module):
 
 @dataclass
 class Replayed:
-    """How long what the neighbour adds is, in C: at most and at least; and what moved of the parts that are not trained."""
+    """What a neighbour changes."""
 
     longest: float
+    """What it adds, in C, at most."""
     shortest: float
+    divided: float
+    """How much noise moves the weights with it, over how much without it, where that is farthest from 1."""
     moved: list[str]
+    """What moved of the parts that are not trained."""
 
 
 class Bench:
@@ -117,7 +121,7 @@ class Bench:
 
     def replayed(self) -> Replayed:
         """Replay each neighbour in all ways."""
-        lengths, moved = [], set[str]()
+        lengths, ratios, moved = [], [], set[str]()
         for way in WAYS:
             self.step.physical_batch, self.step.expected_batch = way["physical_batch"], way["expected_batch"]
             self.step.gradients.choices = {**UNTIMED, **way["choices"]}  # type: ignore[attr-defined]
@@ -126,8 +130,16 @@ class Bench:
             for neighbour in range(OTHERS, OTHERS + NEIGHBOURS):
                 inside = self.update([*others, neighbour])
                 lengths.append(_norm([inside[name] - out[name] for name in out]))
+                ratios.append(self._of_noise([*others, neighbour], inside) / max(self._of_noise(others, out), TINY))
                 moved |= {name for name in out if name not in self.trained and (inside[name].any() or out[name].any())}
-        return Replayed(max(lengths), min(lengths), sorted(moved))
+        return Replayed(max(lengths), min(lengths), max(ratios, key=lambda ratio: abs(ratio - 1)), sorted(moved))
+
+    def _of_noise(self, who: list[int], quiet: dict[str, Tensor]) -> float:
+        """Return how far the same noise moves the weights, beside these examples, whose step without noise is known."""
+        self.step.sigma = 1.0
+        noisy = self.update(who)
+        self.step.sigma = TINY
+        return _norm([noisy[name] - quiet[name] for name in quiet])
 
     def noise(self, sigma: float, steps: int) -> list[dict[str, Tensor]]:
         """Return what steps of nobody took from each trained parameter, in σ C: noise alone."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+TINY = 1e-12  # for a deviation of constants
+
 
 @dataclass(frozen=True)
 class Found:
@@ -20,6 +22,12 @@ class Found:
     more: float
     count: int
     """How many numbers it rests on."""
+
+    def __post_init__(self) -> None:
+        """Take what is no number, as the correlation of constants, for as large as can be."""
+        if math.isnan(self.less) or math.isnan(self.more):
+            object.__setattr__(self, "less", 1.0)
+            object.__setattr__(self, "more", 0.0)
 
 
 def normal(value: float, expected: float, deviation: float, count: int) -> Found:
@@ -42,9 +50,9 @@ def tails(values: np.ndarray) -> Found:
     return Found(kurtosis, 3.0, float(p), float(stats.kurtosistest(flat, alternative="greater").pvalue), flat.size)
 
 
-def mean(values: np.ndarray, expected: float, deviation: float) -> Found:
-    """Look at the mean of many numbers that have this mean and standard deviation each."""
-    return normal(float(values.mean()), expected, deviation / math.sqrt(values.size), values.size)
+def mean(values: np.ndarray, expected: float) -> Found:
+    """Look at the mean of many numbers, by their own standard deviation: what else is wrong with them is not its matter."""
+    return normal(float(values.mean()), expected, max(float(values.std()), TINY) / math.sqrt(values.size), values.size)
 
 
 def correlation(first: np.ndarray, second: np.ndarray) -> Found:
