@@ -171,7 +171,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     spec = audits.engine_audit([])
     spec = {**spec, "networks": spec["networks"][:1], "levels": [8.0], "runs": 3}
     folder = tmp_path_factory.mktemp("results") / "audits" / audits.audit_name(spec)
-    return folder, audit(spec, folder)
+    return folder, audit(spec, folder, processes=2)
 
 
 def test_the_record_says_counts_thresholds_confidence_claim_and_seeds(record):
@@ -187,14 +187,6 @@ def test_the_record_says_counts_thresholds_confidence_claim_and_seeds(record):
     with open(folder / "tests.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == len(said["tests"])
     assert listing(about, folder).startswith("consistent at 99.9%")
-
-
-def test_the_same_audit_again_says_the_same(record, tmp_path):
-    _, about = record
-    spec = audits.engine_audit([])
-    again = audit({**spec, "networks": spec["networks"][:1], "levels": [8.0], "runs": 3}, tmp_path, processes=2)
-    assert again["bounds"] == about["bounds"]
-    assert [row["verdict"] for row in again["tests"]] == [row["verdict"] for row in about["tests"]]
 
 
 # --- the plan ---
