@@ -16,12 +16,16 @@ from dpvision.audit.job import audit, listing
 from dpvision.audit.judge import CONSISTENT, LOOSE, REFUTED, Test, exactly, judged
 from dpvision.audit.subject import Subject, engine_run
 from dpvision.errors import UserError
-from dpvision.plan import audits
+from dpvision.files import write_json
+from dpvision.plan import Plan, audits
 from dpvision.privacy import clipping
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.audit import two_sided
 from dpvision.privacy.audit.two_sided import Found
+from dpvision.reporting.audits import write_figures
 from dpvision.training import step as step_module
+from dpvision.verify.place import Place
+from dpvision.verify.records import audit as verified
 
 MODEL = audits.engine_audit([])["networks"][0]["model"]
 VIEWS = {"pad": 4, "flip": 0.5, "views": 3, "include_original": True}
@@ -187,6 +191,30 @@ def test_the_record_says_counts_thresholds_confidence_claim_and_seeds(record):
     with open(folder / "tests.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == len(said["tests"])
     assert listing(about, folder).startswith("consistent at 99.9%")
+
+
+def test_verify_computes_bounds_from_counts_and_the_verdict_from_tests(record):
+    folder, about = record
+    results = folder.parents[1]
+    place, key = Place(results, results, Plan("demo", str(results))), ("audit", folder.name)
+    assert list(verified(place, key)) == []
+    forged = {**about, "verdict": REFUTED, "bounds": [{**about["bounds"][0], "lower_bound": 0.1}]}
+    write_json(folder / "audit.json", forged)
+    try:
+        assert [finding.what.split(" of ")[0] for finding in verified(place, key)] == ["verdict", "lower bound"]
+    finally:
+        write_json(folder / "audit.json", about)
+
+
+def test_figures_lie_beside_the_numbers_that_they_show(record, tmp_path):
+    folder, about = record
+    write_figures(folder, tmp_path)
+    for name in ("audit_roc", "audit_steps"):
+        assert all((tmp_path / f"{name}.{kind}").stat().st_size for kind in ("svg", "pdf", "png"))
+    with open(tmp_path / "audit_steps.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert float(rows[-1]["lower_bound"]) == pytest.approx(about["bounds"][0]["lower_bound"])
+    assert [float(row["claimed"]) for row in rows] == sorted(float(row["claimed"]) for row in rows)
 
 
 # --- the plan ---
