@@ -85,7 +85,6 @@ def parts(spec: Spec) -> list[Part]:
     found: list[Part] = []
     if run:
         found += [partial(_canaries, run, "a recipe's own" if networks else "the run's own", runs, confidence)]
-        found += [partial(_around, run, alone=not networks)]
     if networks:
         smallest = networks[0]["model"]
         found += [
@@ -95,7 +94,7 @@ def parts(spec: Spec) -> list[Part]:
         others = [partial(_replay, engine_run(one["model"]), one["name"], one is networks[0]) for one in networks]
         found += [*reversed(others), partial(_replay, engine_run(smallest, precision="bfloat16"), networks[0]["name"], True)]
         found += [partial(_around, engine_run(smallest, augmentation=VIEWS, divide_by_clip=True))]
-    return found
+    return [*found, partial(_around, run, alone=not networks)] if run else found
 
 
 def _canaries(run: Spec, name: str, runs: int, confidence: float) -> Result:
