@@ -2,7 +2,7 @@
 # make reproduce     ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
 # make test          set up, run the tests
 # make test-report   make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
-# make test-planted  apply bugs that were made somewhere, each in a copy, and see that the audit notices: ten minutes
+# make test-planted  apply bugs that were made somewhere, each in a copy, and see that the audit notices: a quarter of an hour
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
