@@ -1,7 +1,8 @@
 # make demo          set up, run the whole pipeline on data that comes with it, and say what it made
-# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: set up what an archive holds, make one artifact again, and compare
+# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
 # make test          set up, run the tests
 # make test-report   make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
+# make test-planted  apply bugs that were made somewhere, each in a copy, and see that the audit notices: a quarter of an hour
 # make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
 # make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
@@ -16,56 +17,4 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo reproduce test test-report test-cluster bench bench-plan bench-hessian bench-simulation lint format lock schema
-
-setup:
-	@$(PYTHON) envs/install.py
-
-demo: setup
-	@$(BIN)/snakemake all report archive --cores $(CORES) --config scale=demo --quiet host reason rules
-	@$(BIN)/python -m dpvision plan --scale demo
-	@$(BIN)/python -m dpvision verify results/demo/archive/*.zip
-	@echo "all of it as one page, to open in a browser: results/demo/report.html"
-
-reproduce:
-	@CORES=$(CORES) $(PYTHON) envs/reproduce.py "$(ARCHIVE)" "$(ARTIFACT)"
-
-test: setup
-	@$(BIN)/python -m pytest
-
-test-report: setup
-	@$(BIN)/snakemake report --cores $(CORES) --config scale=demo --quiet host reason rules
-	@$(BIN)/python -m pytest tests/browser -rs
-
-test-cluster: setup
-	@$(BIN)/python -m pytest tests/cluster -rs
-
-bench: setup
-	@$(BIN)/python benchmarks/dp_step.py $(BENCH)
-
-bench-plan: setup
-	@$(BIN)/python benchmarks/plan.py
-
-bench-hessian: setup
-	@$(BIN)/python benchmarks/hessian.py
-
-bench-simulation: setup
-	@$(BIN)/python benchmarks/simulation.py
-
-lint: setup
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/snakefmt --check Snakefile workflow/rules
-	@$(BIN)/mypy
-	@$(BIN)/snakemake --lint
-
-format: setup
-	@$(BIN)/ruff check --fix .
-	@$(BIN)/ruff format .
-	@$(BIN)/snakefmt Snakefile workflow/rules
-
-lock: setup
-	@$(BIN)/python envs/lock.py
-
-schema: setup
-	@$(BIN)/python -m dpvision schema
+.PHONY: setup demo reproduce test test-report test-planted test-cluster bench bench-plan bench-simulation lint format lock schema

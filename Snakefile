@@ -8,6 +8,7 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     train        {results}/runs/RUN/                     one record a run: spec, metrics, history, ledger, weights
     analyse      {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
                  {results}/activations/RUN-DIGEST/       histograms around a residual addition
+    audit        {results}/audits/engine-DIGEST/         attacks on the engine, and what they prove; on demand
     artifacts    {results}/tables/, {results}/figures/   named as in the papers;
                  {results}/claims.csv, claims.md         what a paper says, and whether it holds;
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
@@ -15,7 +16,7 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     archive      {results}/archive/NAME-VERSION.zip      all of a scale and what it rests on, but the data
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
-Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `report`, `archive`. What a target would take, and what of
+Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `audit`, `report`, `archive`. What a target would take, and what of
 it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
@@ -89,6 +90,7 @@ wildcard_constraints:
     study="[a-z0-9_.-]+-[0-9a-f]{12}",
     run="[a-z0-9_.-]+-[0-9a-f]{12}",
     analysis="[a-z0-9_.-]+-[0-9a-f]{12}-[0-9a-f]{12}",
+    audit="[a-z0-9_.-]+-[0-9a-f]{12}",
     artifact="[a-z0-9_]+",
     worker=r"\d+",
 
@@ -124,6 +126,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/analyse.smk"
+include: "workflow/rules/audit.smk"
 include: "workflow/rules/artifacts.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"

@@ -2,8 +2,9 @@
 
     python3 envs/reproduce.py ARCHIVE.zip ARTIFACT      (what `make reproduce` runs; CORES=4)
 
-Unpacks it into reproduced/NAME/, verifies it, sets up its own source from its own lock, makes the artifact there with the
-archive's own configuration, and compares each cell. Standard library only. Given again it goes on where it was.
+Verifies it with this checkout, before anything in it runs; unpacks it into reproduced/NAME/, sets up its own source from its
+own lock, verifies it again, makes the artifact there with the archive's own configuration, and compares each cell. All but
+the first is the archive's own code. Standard library only. Given again it goes on where it was.
 """
 
 import os
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONTENTS = ("archive.json", "config.json", "source/Makefile")
 
 
@@ -47,6 +49,12 @@ def main():
     if len(sys.argv) != 3 or not all(sys.argv[1:]):
         stop("say which: make reproduce ARCHIVE=results/archive/dpvision-0.1.0.zip ARTIFACT=table1")
     archive, artifact = sys.argv[1:]
+    own = os.path.join(CHECKOUT, ".venv", "bin", "python")
+    step("verifies the archive with this checkout", [own, "-m", "dpvision", "verify", os.path.abspath(archive)], CHECKOUT)
+    print(
+        "reproduce: it holds. WHAT FOLLOWS IS THE ARCHIVE'S OWN CODE, with all that you may do here: its setup, its pipeline",
+        flush=True,
+    )
     folder = unpack(archive)
     source = os.path.join(folder, "source")
     python = os.path.join(source, ".venv", "bin", "python")

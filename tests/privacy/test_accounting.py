@@ -273,3 +273,9 @@ def test_choosing_costs_more_than_a_trial_and_the_more_trials_the_more():
     trial = Mechanism(BASE, 6, 1125)
     costs = [selection_epsilon(trial.rdp(), mean, 1e-5) for mean in (1, 2, 5, 50)]
     assert [trial.epsilon(1e-5), *costs] == sorted({trial.epsilon(1e-5), *costs})
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.9])
+def test_the_tighter_accountant_never_goes_below_nothing(delta):
+    assert prv_epsilon(Mechanism(0.64, 10.0, 50), delta) == 0.0
+    assert prv_epsilon(Mechanism(0.64, 2.0, 50), 0.01) > 5

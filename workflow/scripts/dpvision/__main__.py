@@ -47,6 +47,10 @@ def main() -> None:
         made.add_argument("part", metavar="RUN", nargs=2 if name == "compare" else None, help="a part of its folder's name")
         made.add_argument("--scale", help="only runs of this one")
         made.add_argument("--json", action="store_true", help="for programs")
+    audited = command("audit", _audit, "attack the engine, or the step of a run, and say what that proves; minutes")
+    audited.add_argument("part", metavar="RUN", nargs="?", help="a part of a run's name: by its q, σ, steps and network")
+    audited.add_argument("--all", action="store_true", dest="every", help="replay every network of the catalogue")
+    audited.add_argument("--scale", help="instead of the one in config/config.yaml")
     claims = command("claims", _claims, "write the page of claims from the records that there are now, and run nothing")
     claims.add_argument("--scale", help="instead of the one in config/config.yaml")
     keep = command("keep", _keep, "copy what is small of the results into a folder to commit, with tables, figures and a page")
@@ -158,6 +162,21 @@ def _compare(part: list[str], scale: str | None, json: bool) -> None:
 
     found = compared(*(_find(one, scale) for one in part))
     print(_as_json(found) if json else as_text(found))
+
+
+def _audit(part: str | None, every: bool, scale: str | None) -> None:
+    from dpvision.audit.job import audit, listing
+    from dpvision.plan import audits
+
+    planned = _load(scale)
+    if part and every:
+        raise UserError(f"--all is of the engine's audit, and {part} names a run: leave one of them out")
+    spec = audits.run_audit(_find(part, scale).spec) if part else audits.engine_audit(planned.runs.values(), every)
+    folder = _here() / planned.results / "audits" / audits.audit_name(spec)
+    about = audit(spec, folder, min(2, os.cpu_count() or 1))
+    print(listing(about, folder.relative_to(_here())))
+    if about["verdict"] == "refuted":
+        sys.exit(1)
 
 
 def _keep(folder: Path, scale: str | None) -> None:

@@ -14,7 +14,7 @@ from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
 from dpvision.errors import UserError
-from dpvision.plan import checks, claims, specs
+from dpvision.plan import audits, checks, claims, specs
 from dpvision.plan.expand import Cell, expand, shown
 from dpvision.plan.plan import DATA, Plan
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
@@ -23,7 +23,7 @@ from dpvision.plan.stages import ANALYSES
 from dpvision.source import ROOT
 
 RULES = ("all", "download", "prepare", "search_worker", "search", "train", *(f"analyse_{name}" for name in ANALYSES))
-RULES += ("table", "figure", "verdicts", "pages", "report", "archive")
+RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive")
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
@@ -69,6 +69,8 @@ class _Loader:
         self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
         for name in settings.papers:
             self._add_paper(name)
+        audit = audits.engine_audit(self.plan.runs.values())
+        self.plan.work["audit", audits.audit_name(audit)] = audit
         if not self.plan.papers:
             files = " or ".join(f"config/papers/{name}/{settings.scale}.yaml" for name in settings.papers)
             raise UserError(

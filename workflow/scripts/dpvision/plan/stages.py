@@ -109,6 +109,17 @@ STAGES = {
             lambda spec, run, batch, workers: cost.activations(spec, run),
             "dpvision.analyses.activations:measure",
         ),
+        Stage(
+            "audit",
+            "audits",
+            ("audit.json", "tests.csv", "roc.csv", "steps.csv", "provenance.json"),
+            ("audit", "audits"),
+            needs=lambda spec: [],
+            cost=None,
+            job="dpvision.audit.job:audit",
+            verify="dpvision.verify.records:audit",
+            logs=("audit/{name}.log", "audit_figures/{name}.log"),
+        ),
     )
 }
 ANALYSES = [name for name, stage in STAGES.items() if stage.analysis]

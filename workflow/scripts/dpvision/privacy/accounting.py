@@ -104,7 +104,8 @@ def prv_epsilon(mechanism: Mechanism, delta: float) -> float | None:
     accountant.history = [(mechanism.sigma, mechanism.q, mechanism.steps)]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # its first guess at the domain is coarse and says so
-        return float(accountant.get_epsilon(delta=delta, eps_error=max(0.01, about / 1000)))
+        found = float(accountant.get_epsilon(delta=delta, eps_error=max(0.01, about / 1000)))
+    return max(0.0, found)  # its curve goes on below 0, where a δ is more than even ε = 0 needs
 
 
 def selection_epsilon(rdp: np.ndarray, mean_trials: float, delta: float) -> float:

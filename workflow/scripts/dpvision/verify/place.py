@@ -128,6 +128,7 @@ def _of_results(folder: Path) -> Place:
         for key in work_in(cell)
         if "claims" not in spec or Path(plan.folder(key)).exists()  # a claim may be not run
     ]
+    waiting += [("audit", file.parent.name) for file in sorted((folder / "audits").glob("*/audit.json"))]
     for key in waiting:  # and what they rest on, which comes behind them
         if key not in plan.work:
             plan.work[key] = _planned(folder, key)

@@ -1,16 +1,18 @@
-"""Records of searches and analyses: they are of the specs that their folders name, and their numbers follow."""
+"""Records of searches, analyses and audits: they are of the specs that their folders name, and their numbers follow."""
 
 import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dpvision.audit.judge import VERDICTS
 from dpvision.files import read_json
 from dpvision.plan import space, specs
 from dpvision.plan.stages import STAGES, Key
+from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.ledger import parts_of, price
 from dpvision.privacy.mechanism import mechanism_of, solved
-from dpvision.verify.finding import ABSENT, Finding, equal
+from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
 from dpvision.verify.runs import TOLERANCE, data_of
 
@@ -94,3 +96,20 @@ def analysis(place: Place, key: Key) -> Iterator[Finding]:
         spec = place.plan.work[key]
         yield from equal("plan.json", f"name of the analysis {folder.name}", specs.analysis_name(spec), folder.name)
         yield from data_of(place, place.plan.run_of(key), provenance, f"{where}/provenance.json")
+
+
+def audit(place: Place, key: Key) -> Iterator[Finding]:
+    """Check that an audit's verdict is that of its tests, and each lower bound that of its counts."""
+    if missing := _missing(place, key):
+        yield from missing
+        return
+    folder = Path(place.plan.folder(key))
+    where = f"{place.name(folder)}/audit.json"
+    about, provenance = read_json(folder / "audit.json"), read_json(folder / "provenance.json")
+    yield from equal(where, "digest of the spec, by the folder's name", folder.name.rsplit("-", 1)[1], provenance["spec"])
+    found = {row["verdict"] for row in about["tests"]}
+    yield from equal(where, "verdict", next(word for word in VERDICTS if word in found), about["verdict"])
+    for row in about["bounds"]:
+        counts = Counts(*(row[name] for name in ("inside", "out", "false_negatives", "false_positives")))
+        bound = counts.bounds(about["confidence"]).epsilon(row["delta"])
+        yield from close(where, f"lower bound of {row['setting']}, by its counts", bound, row["lower_bound"])

@@ -1,0 +1,233 @@
+"""A right engine is consistent, whatever the run; one with a bug is not; the record says what was counted."""
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dpvision.audit import designs
+from dpvision.audit.job import audit, listing
+from dpvision.audit.judge import CONSISTENT, LOOSE, REFUTED, Test, exactly, judged
+from dpvision.audit.subject import Subject, engine_run
+from dpvision.errors import UserError
+from dpvision.files import write_json
+from dpvision.plan import Plan, audits
+from dpvision.privacy import clipping
+from dpvision.privacy.accounting import Mechanism
+from dpvision.privacy.audit import two_sided
+from dpvision.privacy.audit.two_sided import Found
+from dpvision.reporting.audits import write_figures
+from dpvision.training import step as step_module
+from dpvision.verify.place import Place
+from dpvision.verify.records import audit as verified
+
+MODEL = audits.engine_audit([])["networks"][0]["model"]
+VIEWS = {"pad": 4, "flip": 0.5, "views": 3, "include_original": True}
+RUNS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "views": {"augmentation": VIEWS},
+    "bfloat16": {"precision": "bfloat16"},
+    "divided by C": {"divide_by_clip": True},
+    "simulated": {"simulate": 4},
+    "averaged, small batches": {"batch": 30, "steps": 80, "averaging": {"decay": 0.99}},
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def run_of(**recipe: Any) -> dict[str, Any]:
+    return engine_run(MODEL, **recipe)
+
+
+def verdict(subject: Subject, runs: int = 4) -> str:
+    """Of all designs but the networks."""
+    found = designs.coins(subject) + designs.pairs(subject) + designs.canaries(subject, "test", runs, 0.999)
+    return judged(found.tests, 0.999)[0]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_right_engine_is_consistent_with_any_run_s_claim(name):
+    assert verdict(Subject(run_of(**RUNS[name]))) == CONSISTENT
+
+
+def test_examples_held_out_and_the_authors_protocol_are_claimed_as_they_are_done():
+    run = run_of(batch=128, epochs=4)
+    run["recipe"].pop("steps")
+    run["data"] |= {"train": 1300, "validation": 200}
+    assert verdict(Subject(run)) == CONSISTENT
+    authors = {**run, "protocol": {"name": "paper", "batches": 9, "sigma": 1.3, "steps": 33}}
+    authors["data"] = {**run["data"], "validation": 0}
+    subject = Subject(authors)
+    assert verdict(subject) == CONSISTENT
+    assert subject.training.mechanism == Mechanism(1 / 9, 1.3, 33)
+
+
+def test_a_run_without_a_budget_has_nothing_to_refute():
+    with pytest.raises(UserError, match="not private"):
+        Subject({**run_of(), "budget": None})
+
+
+# --- what is wrong shows ---
+
+drawn = step_module.noise_like
+
+
+def less_noise(tensors: Any, scale: float, generator: torch.Generator) -> Any:
+    return drawn(tensors, 0.8 * scale, generator)
+
+
+def more_noise(tensors: Any, scale: float, generator: torch.Generator) -> Any:
+    return drawn(tensors, 1.2 * scale, generator)
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(less_noise, REFUTED), (more_noise, LOOSE)])
+def test_noise_that_is_not_as_claimed_shows_on_the_side_where_it_is(wrong, expected, monkeypatch):
+    monkeypatch.setattr(step_module, "noise_like", wrong)
+    assert verdict(Subject(run_of())) == expected
+
+
+def test_a_neighbour_adds_c_and_one_that_adds_more_is_seen(monkeypatch):
+    subject = Subject(run_of())
+    assert judged(designs.replay(subject, "narrow").tests, 0.999)[0] == CONSISTENT
+    assert judged(designs.tied_and_frozen(subject).tests, 0.999)[0] == CONSISTENT
+    right = clipping.clip_factors
+    monkeypatch.setattr("dpvision.privacy.fast.clip_factors", lambda norms, clip, dtype: 1.0001 * right(norms, clip, dtype))
+    assert judged(designs.replay(subject, "narrow", noisy=False).tests, 0.999)[0] == REFUTED
+
+
+def test_a_ledger_that_counts_other_steps_than_were_made_is_seen(monkeypatch):
+    subject = Subject(run_of())
+    monkeypatch.setattr(type(subject.training), "mechanism", property(lambda self: Mechanism(0.64, self.sigma, self.made // 2)))
+    tests = designs.canaries(subject, "test", 1, 0.999).tests
+    assert {test.looks_at for test in tests if test.verdict(1e-9) == REFUTED} >= {designs.STEPS_MADE}
+
+
+def test_steps_that_do_nothing_are_seen():
+    subject = Subject(run_of())
+    made = iter(range(10**6))
+    line = designs.Canaries(subject)
+    line.step.optimizer.step = lambda: next(made) % 2 and torch.optim.SGD.step(line.step.optimizer)  # type: ignore[method-assign]
+    line.place(np.zeros(designs.COUNT, bool))
+    line.reset()
+    _, moves = line.train()
+    assert moves == subject.training.made // 2
+
+
+# --- verdicts ---
+
+
+def a_test(less: float, more: float, exact: bool = False) -> Test:
+    return Test("noise", "x", "y", Found(1.0, 1.0, less, more, 10), REFUTED, LOOSE, exact)
+
+
+def test_the_worst_test_decides_and_chance_is_shared_out_among_those_that_have_any():
+    tests = [a_test(0.5, 0.5), a_test(0.4, 1e-3), a_test(1.0, 1.0, exact=True)]
+    assert judged(tests, 0.99)[:2] == (LOOSE, pytest.approx(0.005))
+    assert judged([*tests, a_test(1e-3, 0.4)], 0.99)[0] == REFUTED
+    assert judged([a_test(0.02, 0.5)], 0.99)[0] == CONSISTENT
+
+
+@pytest.mark.parametrize("value", [1.1, math.inf, math.nan])
+def test_what_is_too_large_or_no_number_is_no_pass(value):
+    test = exactly("replay", "x", "y", value, 1.0, (0, 1.0), CONSISTENT, REFUTED)
+    assert test.verdict(1e-9) == REFUTED
+    assert judged([test], 0.999)[2][0]["value"] == (value if math.isfinite(value) else None)
+
+
+NULL: dict[str, Callable[[np.random.Generator], Found]] = {
+    "variance": lambda random: two_sided.variance(random.normal(size=(20, 784))),
+    "tails": lambda random: two_sided.tails(random.normal(size=(20, 784))),
+    "mean": lambda random: two_sided.mean(random.normal(3, 2, 784), 3),
+    "correlation": lambda random: two_sided.correlation(*random.normal(size=(2, 5000))),
+    "largest_correlation": lambda random: two_sided.largest_correlation(random.normal(size=(20, 64))),
+    "rate": lambda random: two_sided.rate(random.binomial(40000, 0.07), 40000, 0.07),
+    "dispersion": lambda random: two_sided.dispersion(random.binomial(200, 0.07, 784), 200, 0.07),
+    "coarse": lambda random: two_sided.coarse(random.normal(size=4000).astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", NULL)
+def test_two_sided_tests_err_as_rarely_as_they_say(name):
+    """Of 400 at 5 %, 20 are expected; more than 40 come by chance less than once in 10,000."""
+    random = np.random.default_rng(0)
+    found = [NULL[name](random) for _ in range(400)]
+    assert sum(min(one.less, one.more) < 0.025 for one in found) <= 40
+
+
+def test_what_is_drawn_in_bfloat16_is_coarse():
+    assert two_sided.coarse(torch.randn(2000).bfloat16().float().numpy()).more < 1e-9
+
+
+# --- the record ---
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    spec = audits.engine_audit([])
+    spec = {**spec, "networks": spec["networks"][:1], "levels": [8.0], "runs": 3}
+    folder = tmp_path_factory.mktemp("results") / "audits" / audits.audit_name(spec)
+    return folder, audit(spec, folder, processes=2)
+
+
+def test_the_record_says_counts_thresholds_confidence_claim_and_seeds(record):
+    folder, about = record
+    said = json.loads((folder / "audit.json").read_text())
+    assert said == json.loads(json.dumps(about))
+    assert said["verdict"] == CONSISTENT
+    assert {"neighbours", "sampling", "noise", "not_accounted"} == set(said["claim"])
+    (bound,) = said["bounds"]
+    assert bound["inside"] + bound["out"] == 3 * designs.COUNT
+    assert {"false_negatives", "false_positives", "threshold", "sigma", "q", "steps", "delta", "seed"} <= set(bound)
+    assert 0 < bound["lower_bound"] < bound["lower_bound_95"] < bound["claimed"] < bound["claimed_rdp"]
+    with open(folder / "tests.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(said["tests"])
+    assert listing(about, folder).startswith("consistent at 99.9%")
+
+
+def test_verify_computes_bounds_from_counts_and_the_verdict_from_tests(record):
+    folder, about = record
+    results = folder.parents[1]
+    place, key = Place(results, results, Plan("demo", str(results))), ("audit", folder.name)
+    assert list(verified(place, key)) == []
+    forged = {**about, "verdict": REFUTED, "bounds": [{**about["bounds"][0], "lower_bound": 0.1}]}
+    write_json(folder / "audit.json", forged)
+    try:
+        assert [finding.what.split(" of ")[0] for finding in verified(place, key)] == ["verdict", "lower bound"]
+    finally:
+        write_json(folder / "audit.json", about)
+
+
+def test_figures_lie_beside_the_numbers_that_they_show(record, tmp_path):
+    folder, about = record
+    write_figures(folder, tmp_path)
+    for name in ("audit_roc", "audit_steps"):
+        assert all((tmp_path / f"{name}.{kind}").stat().st_size for kind in ("svg", "pdf", "png"))
+    with open(tmp_path / "audit_steps.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert float(rows[-1]["lower_bound"]) == pytest.approx(about["bounds"][0]["lower_bound"])
+    assert [float(row["claimed"]) for row in rows] == sorted(float(row["claimed"]) for row in rows)
+
+
+# --- the plan ---
+
+
+def test_every_plan_has_one_audit_of_the_engine_with_each_family_s_smallest_network(run_spec):
+    spec = audits.engine_audit([run_spec({"budget": None}), run_spec()])
+    assert [one["model"]["family"] for one in spec["networks"]] == ["resnet9", "wrn", "resnet50"]
+    assert spec["run"]["recipe"] == run_spec()["recipe"]
+    assert audits.audit_name(spec).startswith("engine-")
+    assert len(audits.engine_audit([], every_network=True)["networks"]) > len(spec["networks"])
+
+
+def test_a_run_whose_values_a_search_has_still_to_find_cannot_be_audited(run_spec):
+    with pytest.raises(UserError, match=r"recipe\.batch is left to a search"):
+        audits.run_audit(run_spec({"recipe.batch": {"study": "some-study"}}))

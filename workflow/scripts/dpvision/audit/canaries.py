@@ -1,0 +1,114 @@
+"""A linear network on images of one white pixel each: every image has a gradient of its own direction, known beforehand.
+
+A canary that is out is a black image, whose gradient is exactly zero: number of examples, q and divisor stay what they are.
+So sampler, clipping, sum, noise and divisor of the step are attacked at once, by many canaries, with nothing but data.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dpvision.audit.subject import Subject
+from dpvision.data.augmentation import Views
+from dpvision.data.sampling import PoissonSampler
+from dpvision.privacy.fast import UNTIMED
+from dpvision.training.examples import Examples
+from dpvision.training.precision import in_precision
+from dpvision.training.randomness import stream_seed
+
+SIDE = 28
+COUNT = SIDE**2
+BRIGHT = 20.0  # of the white pixel, in C: gradients are some 14 C long, and clipped
+AT_ONCE = 256  # images that pass at once: the network is so small that Python is what a step takes
+MOVE = 2e-3  # by which a step's clipped gradient moves its canary's logits: they stay near 0
+
+
+@dataclass
+class Seen:
+    """What each canary gave away: [steps, canaries], in C. Along its direction, and across it, where there is noise alone."""
+
+    along: np.ndarray
+    across: np.ndarray
+
+
+class Canaries:
+    """A subject's step on canaries; `sigma` and `q` in place of its own, where the design says so."""
+
+    def __init__(self, subject: Subject, sigma: float | None = None, q: float | None = None, count: int = COUNT) -> None:
+        training = subject.training
+        step = training.step
+        assert step.sigma is not None
+        device = training.device
+        linear = nn.Sequential(nn.Flatten(), nn.Linear(COUNT, 2, bias=False)).to(device)
+        self.subject, self.weight = subject, next(linear.parameters())
+        self.sigma, self.q = step.sigma if sigma is None else sigma, subject.q if q is None else q
+        self.unit = MOVE / (BRIGHT * subject.clip)  # by which a gradient as long as C moves the weights
+        rate = self.unit * subject.divisor / (1 if step.divide_by_clip else subject.clip)
+        bright = BRIGHT * subject.clip
+        labels = np.zeros(count, np.int64)
+        self.examples = Examples(np.zeros((count, 1, SIDE, SIDE), np.uint8), labels, [0.0], [1 / bright], device)
+        views = step.views and Views(0, 0.0, subject.views, False, step.views.generator)  # all alike: a pixel stays where it is
+        self.step = replace(
+            step,
+            network=in_precision(linear, subject.run["recipe"]["precision"]),
+            optimizer=torch.optim.SGD(linear.parameters(), lr=rate),
+            examples=self.examples,
+            sampler=PoissonSampler(count, step.sampler.q if q is None else q, step.sampler.generator),
+            sigma=self.sigma,
+            views=views,
+            choices={**UNTIMED, "images": AT_ONCE},
+        )
+
+    def place(self, inside: np.ndarray, labels: np.ndarray | None = None, pixels: np.ndarray | None = None) -> None:
+        """Put canaries in or out; without pixels each has its own."""
+        where = np.arange(len(inside)) if pixels is None else pixels
+        images = np.zeros((len(inside), COUNT), np.uint8)
+        images[np.arange(len(inside)), where] = 255 * inside
+        self.examples.images.copy_(torch.as_tensor(images).view_as(self.examples.images))
+        if labels is not None:
+            self.examples.labels.copy_(torch.as_tensor(labels))
+
+    def begin(self, name: str) -> None:
+        """Start all random streams anew, each by its own purpose, and the weights at zero."""
+        for purpose, generator in (("sampling", self.step.sampler.generator), ("noise", self.step.noise)):
+            generator.manual_seed(stream_seed(self.subject.run["seed"], f"{purpose} of {name}"))
+        self.reset()
+
+    def reset(self) -> None:
+        with torch.no_grad():
+            self.weight.zero_()
+
+    def moved(self, before: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Return by how much the weights moved for each pixel, in C: along the direction of its gradient, and across."""
+        sums = (before - self.weight.detach()).double().cpu().numpy() / self.unit
+        return (sums[1] - sums[0]) / 2**0.5, (sums[1] + sums[0]) / 2**0.5
+
+    def run(self, steps: int, resetting: bool = False) -> Seen:
+        """Make steps, and note what the weights gave away at each."""
+        seen = []
+        for _ in range(steps):
+            if resetting:
+                self.reset()
+            before = self.weight.detach().clone()
+            self.step()
+            seen.append(self.moved(before))
+        along, across = zip(*seen, strict=True)
+        return Seen(np.stack(along), np.stack(across))
+
+    def train(self) -> tuple[Seen, int]:
+        """Let the subject's Training run its whole loop with this step; return also how often the weights moved."""
+        training, seen = self.subject.training, []
+        before = self.weight.detach().clone()
+
+        def after_step(_: object) -> None:
+            if not torch.equal(before, self.weight):
+                seen.append(self.moved(before))
+                before.copy_(self.weight.detach())
+
+        own, training.step = training.step, self.step
+        training.run(after_step)
+        training.step = own
+        along, across = zip(*seen, strict=True)
+        return Seen(np.stack(along), np.stack(across)), len(seen)
