@@ -9,7 +9,7 @@
 # make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
 # make lint          formats and linters (make format puts right what can be put right)
 # make lock          resolve the dependencies anew, with hashes
-# make schema        write the JSON schemas of the configuration
+# make schema        write the JSON schemas of the configuration, and config/README.md
 
 PYTHON ?= python3
 CORES ?= 2
