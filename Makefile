@@ -1,22 +1,29 @@
-# make demo          set up, run the whole pipeline on data that comes with it, and say what it made
-# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: set up what an archive holds, make one artifact again, and compare
-# make test          set up, run the tests
-# make test-report   make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
-# make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
-# make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
-# make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
-# make bench-hessian   measure what a product of the Hessian with a vector costs, in four minutes
+# make help              say what make can do
+# make setup             make .venv from the lock: everything that the pipeline needs
+# make demo              set up, run the whole pipeline on data that comes with it, and say what it made
+# make test              set up, run the tests
+# make check             before a commit: format, lint, and run the tests that the change touches
+# make format            put right what formats and linters can put right
+# make lint              formats and linters, without changing anything
+# make reproduce         ARCHIVE=file.zip ARTIFACT=table1: set up what an archive holds, make one artifact again, and compare
+# make test-report       make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
+# make test-cluster      set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
+# make bench             measure what a private step costs: BENCH=quick in three minutes, else twenty
+# make bench-plan        measure what the plan costs, up to 10,000 runs, in two minutes
+# make bench-hessian     measure what a product of the Hessian with a vector costs, in four minutes
 # make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
-# make lint          formats and linters (make format puts right what can be put right)
-# make lock          resolve the dependencies anew, with hashes
-# make schema        write the JSON schemas of the configuration, and config/README.md
+# make lock              resolve the dependencies anew, with hashes
+# make schema            write the JSON schemas of the configuration, and config/README.md
 
 PYTHON ?= python3
 CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo reproduce test test-report test-cluster bench bench-plan bench-hessian bench-simulation lint format lock schema
+.PHONY: help setup demo test check format lint reproduce test-report test-cluster bench bench-plan bench-hessian bench-simulation lock schema
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
 
 setup:
 	@$(PYTHON) envs/install.py
@@ -32,6 +39,9 @@ reproduce:
 
 test: setup
 	@$(BIN)/python -m pytest
+
+check: format lint
+	@$(BIN)/python tests/check.py
 
 test-report: setup
 	@$(BIN)/snakemake report --cores $(CORES) --config scale=demo --quiet host reason rules
