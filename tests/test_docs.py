@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dpvision import plan
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config/README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,6 +30,13 @@ def test_every_link_leads_to_a_file_and_a_heading_of_it(page):
             continue
         assert there.exists(), link
         assert not heading or heading in anchors(there), link
+
+
+def test_a_run_that_a_page_shows_is_one_of_the_demo_and_no_other():
+    runs = plan.load({"papers": ["scalenorm"], "scale": "demo"}).runs
+    shown = {name for page in PAGES for name in re.findall(r"dpvision show ([a-z]\S+)", page.read_text(encoding="utf-8"))}
+    assert shown
+    assert {name: sum(name in run for run in runs) for name in shown} == dict.fromkeys(shown, 1)
 
 
 def test_the_readme_names_every_page():
