@@ -1,20 +1,85 @@
-# make demo          set up, run the whole pipeline on data that comes with it, and say what it made
-# make reproduce     ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
-# make test          set up, run the tests
-# make test-report   make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
-# make test-planted  apply bugs that were made somewhere, each in a copy, and see that the audit notices: a quarter of an hour
-# make test-cluster  set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
-# make bench         measure what a private step costs: BENCH=quick in three minutes, else twenty
-# make bench-plan    measure what the plan costs, up to 10,000 runs, in two minutes
-# make bench-hessian   measure what a product of the Hessian with a vector costs, in four minutes
+# make help              say what make can do
+# make setup             make .venv from the lock: everything that the pipeline needs
+# make demo              set up, run the whole pipeline on data that comes with it, and say what it made
+# make test              set up, run the tests
+# make check             before a commit: format, lint, and run the tests that the change touches
+# make format            put right what formats and linters can put right
+# make lint              formats and linters, without changing anything
+# make reproduce         ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
+# make test-report       make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
+# make test-planted      apply bugs that were made somewhere, each in a copy, and see that the audit notices: a quarter of an hour
+# make test-cluster      set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
+# make bench             measure what a private step costs: BENCH=quick in three minutes, else twenty
+# make bench-plan        measure what the plan costs, up to 10,000 runs, in two minutes
+# make bench-hessian     measure what a product of the Hessian with a vector costs, in four minutes
 # make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
-# make lint          formats and linters (make format puts right what can be put right)
-# make lock          resolve the dependencies anew, with hashes
-# make schema        write the JSON schemas of the configuration
+# make lock              resolve the dependencies anew, with hashes
+# make schema            write the JSON schemas of the configuration, and config/README.md
 
 PYTHON ?= python3
 CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: setup demo reproduce test test-report test-planted test-cluster bench bench-plan bench-simulation lint format lock schema
+.PHONY: help setup demo test check format lint reproduce test-report test-planted test-cluster bench bench-plan bench-hessian bench-simulation lock schema
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+setup:
+	@$(PYTHON) envs/install.py
+
+demo: setup
+	@$(BIN)/snakemake all report archive --cores $(CORES) --config scale=demo --quiet host reason rules
+	@$(BIN)/python -m dpvision plan --scale demo
+	@$(BIN)/python -m dpvision verify results/demo/archive/*.zip
+	@echo "all of it as one page, to open in a browser: results/demo/report.html"
+
+reproduce: setup
+	@CORES=$(CORES) $(PYTHON) envs/reproduce.py "$(ARCHIVE)" "$(ARTIFACT)"
+
+test: setup
+	@$(BIN)/python -m pytest
+
+check: format lint
+	@$(BIN)/python tests/check.py
+
+test-report: setup
+	@$(BIN)/snakemake report --cores $(CORES) --config scale=demo --quiet host reason rules
+	@$(BIN)/python -m pytest tests/browser -rs
+
+test-planted: setup
+	@$(BIN)/python tests/planted/run.py
+
+test-cluster: setup
+	@$(BIN)/python -m pytest tests/cluster -rs
+
+bench: setup
+	@$(BIN)/python benchmarks/dp_step.py $(BENCH)
+
+bench-plan: setup
+	@$(BIN)/python benchmarks/plan.py
+
+bench-hessian: setup
+	@$(BIN)/python benchmarks/hessian.py
+
+bench-simulation: setup
+	@$(BIN)/python benchmarks/simulation.py
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/snakefmt --check Snakefile workflow/rules
+	@$(BIN)/mypy
+	@$(BIN)/snakemake --lint
+
+format: setup
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/snakefmt Snakefile workflow/rules
+
+lock: setup
+	@$(BIN)/python envs/lock.py
+
+schema: setup
+	@$(BIN)/python -m dpvision schema

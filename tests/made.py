@@ -105,7 +105,7 @@ class Made:
         for name in ("config", "envs"):
             shutil.copytree(ROOT / name, self.project / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "tests/config", self.project / "config", dirs_exist_ok=True)  # a small paper
-        for name in ("Snakefile", "pyproject.toml", "CITATION.cff"):
+        for name in ("Snakefile", "pyproject.toml", "CITATION.cff", "LICENSE"):
             shutil.copy(ROOT / name, self.project / name)
         write_text(self.project / "config/scales/tiny.yaml", SCALE)
         write_text(self.project / "config/papers/scalenorm/tiny.yaml", OVERLAY)

@@ -164,7 +164,7 @@ def test_it_is_a_crate_that_says_what_is_what(made, unpacked):
     assert run["startTime"] < run["endTime"]
     for entity in crate.data_entities:
         assert (unpacked / entity.id).exists(), entity.id
-    assert crate.root_dataset["license"] == "none was chosen"
+    assert crate.root_dataset["license"] == "see source/LICENSE"
 
 
 def test_a_record_that_is_not_there_is_named(made, tmp_path):
@@ -180,6 +180,13 @@ def test_the_version_is_the_same_wherever_it_stands():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert (cited["title"], cited["version"]) == (project["name"], project["version"]) == (NAME, VERSION)
+
+
+def test_the_licence_is_the_same_wherever_it_stands():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert cited["license"] == project["license"] == "Apache-2.0"
+    assert "Apache License\n                           Version 2.0" in (ROOT / "LICENSE").read_text()
 
 
 def test_whatever_kind_an_artifact_is_of_verify_can_make_it_anew():

@@ -216,13 +216,16 @@ def test_models_of_impossible_images_are_refused(words, dpvision, capsys):
 # --- schema ---
 
 
-def test_writing_the_schemas_again_changes_no_byte(project):
-    folder = project.root / "config/schema"
+def test_writing_the_schemas_and_their_page_again_changes_no_byte(project):
+    folder, page = project.root / "config/schema", project.root / "config/README.md"
     shutil.rmtree(folder)
+    page.unlink()
     said = project.run("dpvision", "schema").stdout.splitlines()
-    first = {f"config/schema/{file.name}": file.read_bytes() for file in folder.iterdir()}
-    assert said == sorted(first) == project.run("dpvision", "schema").stdout.splitlines()
-    assert {f"config/schema/{file.name}": file.read_bytes() for file in folder.iterdir()} == first
+    files = [*folder.iterdir(), page]
+    first = {file.relative_to(project.root).as_posix(): file.read_bytes() for file in files}
+    assert sorted(said) == sorted(first)
+    assert project.run("dpvision", "schema").stdout.splitlines() == said
+    assert {file.relative_to(project.root).as_posix(): file.read_bytes() for file in files} == first
 
 
 # --- where it is run, and what reads it ---

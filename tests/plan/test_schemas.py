@@ -1,6 +1,7 @@
 """Editors complete and check the configuration by schemas that are generated from the models."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from dpvision import plan
 from dpvision.plan.reading import read_yaml
+from dpvision.plan.reference import SECTIONS, reference
 from dpvision.plan.schema import schemas
 
 FOLDER = plan.ROOT / "config"
@@ -42,6 +44,26 @@ def properties(schema: Any, root: dict[str, Any], path: str = "") -> Iterator[tu
 def test_the_schemas_are_those_of_the_models(name):
     there = json.loads((FOLDER / "schema" / name).read_text(encoding="utf-8"))
     assert there == schemas()[name], f"config/schema/{name} is not what the models say: run make schema"
+
+
+def test_the_page_of_the_configuration_is_that_of_the_models():
+    there = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert there == reference(schemas()), "config/README.md is not what the models say: run make schema"
+
+
+def test_the_page_has_every_file_and_every_key():
+    assert set(SECTIONS.values()) == schemas().keys() - {"overlay.json"}
+    page = reference(schemas())
+    for schema in (schemas()[name] for name in SECTIONS.values()):
+        for path, one in properties(schema, schema):
+            assert f"| `{path.rsplit('/', 1)[-1]}` |" in page, path
+            assert " ".join(one["description"].split()).replace("|", r"\|") in page, path
+
+
+def test_every_link_of_the_page_leads_to_one_of_its_sections():
+    page = reference(schemas())
+    sections = {head.lower().replace(" ", "-").replace(":", "") for head in re.findall(r"^### (.+)$", page, re.M)}
+    assert set(re.findall(r"\]\(#(.+?)\)", page)) <= sections
 
 
 def test_no_schema_is_left_over():

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpvision import plan
 from dpvision.errors import UserError
-from dpvision.files import write_json
+from dpvision.files import write_json, write_text
 from dpvision.plan.reading import read_yaml
 
 
@@ -68,7 +68,7 @@ def main() -> None:
     compared = command("again", _again, "an artifact of an archive beside the same one made again")
     compared.add_argument("archive", type=Path, help="the folder of an unpacked archive, in whose source/ it was made again")
     compared.add_argument("artifact", help="a table or figure: table1")
-    command("schema", _schema, "write the JSON schemas of the configuration to config/schema")
+    command("schema", _schema, "write the JSON schemas of the configuration to config/schema, and config/README.md")
 
     arguments = vars(parser.parse_args())
     try:
@@ -230,11 +230,15 @@ def _as_json(value: object) -> str:
 
 
 def _schema() -> None:
+    from dpvision.plan.reference import reference
     from dpvision.plan.schema import schemas
 
-    for name, schema in schemas().items():
+    made = schemas()
+    for name, schema in made.items():
         write_json(plan.ROOT / "config/schema" / name, schema)
         print(f"config/schema/{name}")
+    write_text(plan.ROOT / "config/README.md", reference(made))
+    print("config/README.md")
 
 
 if __name__ == "__main__":
