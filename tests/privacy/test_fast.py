@@ -796,6 +796,19 @@ def test_a_network_that_tosses_coins_passes_the_check():
 # --- no example is worth more than C ---
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_dropout_gives_the_same_bits_for_the_same_coins(workers):
+    network, (images, labels) = net(conv(), nn.Dropout(0.5)), examples_of(32)
+    way = ClippedSum(network, CLIP, choices=UNTIMED | {"workers": workers, "images": 2})
+    results = []
+    for _ in range(4):
+        torch.manual_seed(3)
+        results.append(vector(way(images, labels).sums))
+    assert all(torch.equal(result, results[0]) for result in results)
+    torch.manual_seed(4)
+    assert not torch.equal(vector(way(images, labels).sums), results[0])
+
+
 SMALL_SHAPE = (16, 3, 4)
 
 

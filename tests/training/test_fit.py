@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from dpvision.privacy.accounting import Mechanism, calibrate
 from dpvision.training import fit
@@ -222,6 +223,23 @@ def test_a_training_is_its_state(changes, training, advance, tmp_path):
     unused = set() if changes else {"average", "views"}
     alike = {key for key in fresh.state() if same(fresh.state()[key], first.state()[key])}
     assert alike - {"choices"} == unused  # which all share
+
+
+def test_dropout_goes_on_to_the_same_bits(training, tmp_path, monkeypatch):
+    build = fit.build
+    monkeypatch.setattr(fit, "build", lambda *given: nn.Sequential(nn.Dropout(0.3), build(*given)))
+    whole = training({"recipe.epochs": 1})
+    whole.run()
+    first = training({"recipe.epochs": 1})
+    for _ in range(4):
+        first._make_step()
+    torch.save(first.state(), tmp_path / "state.pt")
+    torch.manual_seed(99)
+    second = training({"recipe.epochs": 1})
+    second.restore(torch.load(tmp_path / "state.pt"))
+    second.run()
+    assert torch.equal(weights(second), weights(whole))
+    assert not torch.equal(weights(second), weights(first))
 
 
 def test_with_views_average_and_bfloat16_too_it_goes_on_to_the_same_bits(training, advance, tmp_path):

@@ -82,6 +82,7 @@ class ClippedSum(Clipped):
         self.parameters = trainable(network)
         self.choices: Choices = choices or {}
         self.checked, self.expanding = False, set[int]()
+        self.tosses_coins = False  # as dropout does; workers side by side would take them in any order
         self.kinds: Kinds = {}  # of its layers
         self.workers: list[Worker] = []
 
@@ -105,7 +106,7 @@ class ClippedSum(Clipped):
             self.workers.append(Worker(self, self.expanding))
         shares = shares_of(images, labels, views, choices)
         tasks = [partial(w.run, share, clip, choices) for w, share in zip(self.workers, shares, strict=False)]
-        return _added(in_threads(tasks, choices["workers"]))
+        return _added(in_threads(tasks, 1 if self.tosses_coins else choices["workers"]))
 
     def check(self, images: Tensor, labels: Tensor) -> None:
         """Compare three made-up examples with PyTorch's own gradient of one loss at a time, of the network as it is."""
@@ -126,6 +127,7 @@ class ClippedSum(Clipped):
             moved = [others + 100, others - 100] if smooth else [others.flip(0), first.repeat(2, *[1] * (images.dim() - 1))]
             probes = [losses_with(torch.cat([first, instead]))[0] for instead in moved]
             losses = losses_with(images.requires_grad_() if smooth else images)
+            self.tosses_coins = not torch.equal(state, torch.get_rng_state())
         self.kinds = worker.kinds
         self.expanding = worker.expanded
         tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)

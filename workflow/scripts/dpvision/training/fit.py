@@ -83,7 +83,7 @@ class Training:
         self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)
         self.schedule = schedules.module(recipe["schedule"]["name"]).build(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
-        name = digest(specs.on_one_device(spec))
+        self.name = name = digest(specs.on_one_device(spec))
         self.sampling = stream(seed, f"sampling of {name}")
         self.noise = stream(seed, f"noise of {name}", device)
         augmented = stream(seed, f"views of {name}", device)
@@ -154,7 +154,10 @@ class Training:
             after_step(self)
 
     def _make_step(self) -> None:
-        seen = self.step()
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            # coins of dropout, if the network tosses any: known by the step, so that a run goes on to the same bits
+            torch.manual_seed(stream_seed(self.spec["seed"], f"coins of {self.name}, {self.made}, {self.devices.rank}"))
+            seen = self.step()
         self._advance_schedule(None)
         if self.decided and not self.made and isinstance(self.step.gradients, ClippedSum):  # the first step decides
             self.decided.write(self.choices, self.step.gradients.kinds)
