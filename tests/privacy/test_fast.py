@@ -231,6 +231,19 @@ class Divided(nn.Module):
         return weight / weight.norm()
 
 
+class MaskedAttention(nn.Module):
+    """PyTorch's module, with a mask for every head of every example."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads, self.module = heads, nn.MultiheadAttention(6, heads, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        length = x.shape[1]
+        mask = torch.ones(length, length, dtype=torch.bool).triu(1).expand(len(x) * self.heads, length, length)
+        return self.module(x, x, x, need_weights=False, attn_mask=mask)[0]
+
+
 class Attention(nn.Module):
     """PyTorch's module, of a sequence with itself or with its first half."""
 
@@ -319,6 +332,8 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "convolution of sequences": lambda: net(nn.Flatten(2), nn.Conv1d(2, 4, 3, padding=1), nn.Tanh()),
     "attention": lambda: net(nn.Flatten(2), nn.Linear(30, 6), Attention()),
     "attention to a part, without biases": lambda: net(nn.Flatten(1, 2), nn.Linear(5, 6), Attention(True, bias=False)),
+    "attention with a mask an example": lambda: net(nn.Flatten(1, 2), nn.Linear(5, 6), MaskedAttention(1)),
+    "attention with a mask a head of an example": lambda: net(nn.Flatten(1, 2), nn.Linear(5, 6), MaskedAttention(2)),
     "a layer of a transformer": lambda: net(
         nn.Flatten(1, 2), nn.Linear(5, 6), nn.TransformerEncoderLayer(6, 2, 7, 0.0, batch_first=True)
     ),
@@ -361,12 +376,19 @@ OPERATIONS: dict[str, Callable[[], nn.Module]] = {
     "a class token, repeated": lambda: Net(
         lambda n, x: torch.cat([n.token.repeat(len(x), 1, 1), x[:, 0]], 1).tanh(), token=of_lengths(1, 2, 5)
     ),
+    "a class token that has as many copies elsewhere as there are images": lambda: Net(
+        lambda n, x: torch.cat([n.token.expand(len(x), 1, 5), x[:, 0]], 1).tanh() * n.token[0].expand(4, 5).mean(0),
+        token=of_lengths(1, 1, 5),
+    ),
     "a class token made of another": lambda: Net(
         lambda n, x: torch.cat([(2 * n.token).broadcast_to(len(x), 3, 5), x[:, 0]], 1).tanh() * n.token.sum(),
         token=of_lengths(3, 1),
     ),
     "embedded positions": lambda: Net(lambda n, x: torch.tanh(x + n.table(torch.arange(6))), table=nn.Embedding(6, 5)),
     "embedding": lambda: Net(embedded, table=of_lengths(3, 2)),
+    "a shape taken from a weight": lambda: Net(
+        lambda n, x: F.linear(x, n.a.expand_as(n.b)) * n.b.sum(), a=of_lengths(5), b=of_lengths(4, 5)
+    ),
     "bilinear": lambda: Net(lambda n, x: n.both(x[:, 0], x[:, 1]), both=nn.Bilinear(5, 5, 3)),
     "where": lambda: Net(lambda n, x: torch.where(x > 0, x, n.p).tanh(), p=of_lengths(5)),
     "linear by keywords": lambda: Net(
@@ -632,8 +654,29 @@ MIXING: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "neighbours added": lambda n, x: n.conv(x + x.flip(0)),
     "divided by the largest": lambda n, x: n.conv(x) / n.conv(x).abs().amax(),
     "a mean without a gradient subtracted": lambda n, x: n.conv(x - x.mean(0).detach()),
+    "those before counted, without a gradient": lambda n, x: n.conv(x + x.detach().cumsum(0)),
     "the largest counted": lambda n, x: n.conv(x) * (1 + (x.mean((1, 2, 3), True) >= x.mean()).to(x)),
 }
+
+
+def following() -> dict[str, nn.Module]:
+    return {"norm": nn.BatchNorm2d(2), "conv": conv()}
+
+
+class OwnProduct(torch.autograd.Function):
+    """x * p, out of the tape's sight."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, p: Tensor) -> Tensor:
+        ctx.save_for_backward(x, p)
+        return x * p
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, p = ctx.saved_tensors
+        return g * p, (g * x).sum(0)
+
+
 REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "x.mul_(p)": (written(lambda y, p: y.mul_(p)), r"mul_ \(p\): it writes"),
     "x.add_(p)": (written(lambda y, p: y.add_(p)), r"add_ \(p\): it writes"),
@@ -669,6 +712,18 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
         lambda: Net(lambda n, x: torch.einsum("bi,oi->ob", x.flatten(1), n.p).t(), p=of_lengths(7, 60)),
         r"einsum \(p\).*examples first",
     ),
+    "a buffer that follows the data": (
+        lambda: Net(lambda n, x: n.conv(x - n.norm.running_mean.lerp_(x.mean((0, 2, 3)), 0.1)[:, None, None]), **following()),
+        "norm.running_mean.*made of the data",
+    ),
+    "an operation of one's own": (
+        lambda: Net(
+            lambda n, x: n.conv(x).flatten(1)[:, :5] + 1e-6 * OwnProduct.apply(x[:, 0, 0], n.p), conv=conv(), p=of_lengths(5)
+        ),
+        "^p: .*not understood",
+    ),
+    "less than single precision": (lambda: net(conv(), nn.GroupNorm(2, 4)).bfloat16(), "float32"),
+    "nothing to train": (lambda: frozen(nn.Linear(5, 3), "weight", "bias"), "no parameter .* is trainable"),
     "several outputs": (lambda: Net(lambda n, x: n.both(x.flatten(2))[0], both=nn.LSTM(30, 4, batch_first=True)), r"\(both\."),
     **{name: (lambda work=work: Net(work, conv=conv(2, 4)), "mixes the examples") for name, work in MIXING.items()},
 }
@@ -791,6 +846,129 @@ def test_a_layer_that_is_unfrozen_later_gets_no_gradient_that_is_not_clipped():
 
 def test_a_network_that_tosses_coins_passes_the_check():
     ClippedSum(net(conv(), nn.Dropout(0.5), nn.Tanh(), nn.Dropout2d(0.5)), CLIP, choices=UNTIMED)(*examples_of(6))
+
+
+def test_as_many_copies_of_a_weight_as_the_check_has_examples_are_no_copies_for_them():
+    agrees(Net(lambda n, x: x * n.p.expand(3, 5).mean(0), p=of_lengths(5)), *examples_of(3))
+
+
+def test_a_network_of_positive_inputs_alone_passes_the_check():
+    images, labels = examples_of(5)
+    agrees(Net(lambda n, x: n.conv(x.log()), conv=conv()), images.abs() + 0.1, labels)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_transformer_that_tosses_coins_passes_the_check(causal):
+    class Causal(nn.TransformerEncoderLayer):
+        def forward(self, x: Tensor) -> Tensor:
+            mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], dtype=x.dtype) if causal else None
+            return super().forward(x, mask, is_causal=causal)
+
+    network = net(nn.Flatten(1, 2), nn.Linear(5, 6), Causal(6, 2, 7, 0.3, batch_first=True))
+    ClippedSum(network, CLIP, choices=UNTIMED)(*examples_of(6))
+
+
+class Losses:
+    @staticmethod
+    def divided_by_their_number(outputs: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(outputs, labels, reduction="none") / len(labels)
+
+    @staticmethod
+    def weighted_by_how_rare_the_label_is(outputs: Tensor, labels: Tensor) -> Tensor:
+        rare = 1 / torch.bincount(labels, minlength=3).clamp(min=1).to(outputs)
+        return F.cross_entropy(outputs, labels, rare, reduction="none")
+
+
+@pytest.mark.parametrize("loss", [Losses.divided_by_their_number, Losses.weighted_by_how_rare_the_label_is])
+@pytest.mark.parametrize("views", [None, 2])
+def test_a_loss_that_mixes_the_examples_is_refused(loss, views):
+    with pytest.raises(Refused, match="mixes the examples"):
+        ClippedSum(net(conv()), CLIP, loss=loss, choices=UNTIMED)(*examples_of(5, views=views))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("mix", [lambda x: x - x.mean(0), lambda x: x.cumsum(0).detach() + x])
+def test_a_network_that_mixes_sentences_is_refused(mix, count):
+    class Mixing(nn.Embedding):
+        def forward(self, x: Tensor) -> Tensor:
+            return mix(super().forward(x))
+
+    network = nn.Sequential(Mixing(11, 4), nn.Flatten(), nn.Linear(12, 3)).double()
+    with pytest.raises(Refused, match="mixes the examples"):
+        ClippedSum(network, CLIP, choices=UNTIMED)(torch.randint(1, 11, (count, 3)), torch.randint(3, (count,)))
+
+
+def test_a_network_that_mixes_in_training_alone_is_refused_as_soon_as_it_does():
+    network = Net(lambda n, x: n.conv(x - x.mean(0) if n.training else x), conv=conv()).eval()
+    way = ClippedSum(network, CLIP, choices=UNTIMED)
+    way(*examples_of(4))
+    network.train()
+    with pytest.raises(Refused, match="mixes the examples"):
+        way(*examples_of(4))
+
+
+def test_a_parameter_that_was_replaced_is_refused():
+    network = net(conv())
+    way = ClippedSum(network, CLIP, choices=UNTIMED)
+    way(*examples_of(4))
+    network[0].bias = nn.Parameter(torch.zeros(4, dtype=torch.float64))
+    with pytest.raises(Refused, match="replaced"):
+        way(*examples_of(4))
+
+
+@pytest.mark.parametrize("way", WAYS[:3])
+def test_a_network_may_change_its_precision(way):
+    network, (images, labels) = net(conv()).float(), examples_of(4)
+    clipped = ClippedSum(network, CLIP, choices=UNTIMED | {"layers": {"0.weight": way}})
+    clipped(images.float(), labels)
+    network.double()
+    is_the_clipped_sum(clipped, rows_of(network, images, labels), images, labels)
+
+
+def test_workers_do_not_find_what_another_left_in_the_network():
+    def work(n: Any, x: Tensor) -> Tensor:
+        n.skipped = n.first(x)
+        y = n.second(n.skipped.tanh())
+        for _ in range(20):
+            y = y.sin()
+        return y + n.skipped
+
+    network = Net(work, first=conv(2, 4, padding=1), second=conv(4, 4, padding=1))
+    del network.skipped
+    agrees(network, *examples_of(48), workers=2, images=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_autocast_around_the_call_is_for_the_network_alone(workers):
+    network, (images, labels) = net(conv(), nn.GroupNorm(2, 4)).float(), examples_of(6, dtype=torch.float32)
+    choices = UNTIMED | {"workers": workers, "images": 1}
+    inside = ClippedSum(in_precision(network, "bfloat16"), 1e-3, choices=choices)(images, labels)
+    way = ClippedSum(network, 1e-3, choices=choices)
+    with torch.autocast("cpu", torch.bfloat16):
+        around = way(images, labels)
+        alone = way(images[:1], labels[:1])
+    torch.testing.assert_close(vector(around.sums), vector(inside.sums), rtol=1e-5, atol=0)
+    assert vector(alone.sums).norm() <= 1e-3
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, torch.inf, torch.nan])
+def test_a_norm_to_clip_to_is_positive_and_finite(clip):
+    with pytest.raises(ValueError, match="positive, finite"):
+        ClippedSum(net(conv()), clip)
+
+
+def test_views_that_are_not_as_many_as_said_are_an_error():
+    with pytest.raises(ValueError, match="8 views"):
+        ClippedSum(nn.Linear(4, 3), CLIP, views=8)(torch.randn(5, 2, 4), torch.randint(3, (5,)))
+
+
+def test_timing_tosses_no_coins():
+    network, (images, labels) = net(conv(), nn.Dropout(0.5)), examples_of(4)
+    torch.manual_seed(5)
+    timed = ClippedSum(network, CLIP)
+    first = timed(images, labels)
+    torch.manual_seed(5)
+    assert torch.equal(ClippedSum(network, CLIP, choices=timed.choices)(images, labels).norms, first.norms)
 
 
 # --- no example is worth more than C ---

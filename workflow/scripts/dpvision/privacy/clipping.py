@@ -66,6 +66,8 @@ def flat(images: Tensor, views: int | None = None) -> tuple[Tensor, int]:
     """
     if views == 1 or (views is None and images.dim() != 5):
         return images, 1
+    if views is not None and images.shape[1] != views:
+        raise ValueError(f"inputs are {tuple(images.shape)}: they must be [examples, views, ...] with {views} views")
     return images.flatten(0, 1), images.shape[1]
 
 

@@ -66,7 +66,10 @@ class Derived(Weight):
         self.graph, self.parameters = value, parameters
 
     def pull_each(self, samples: Tensor) -> list[Tensor]:
-        return list(torch.autograd.grad(self.graph, self.parameters, samples, retain_graph=True, is_grads_batched=True))
+        options = {"retain_graph": True, "is_grads_batched": True, "allow_unused": True}  # of some only the shape matters
+        found = torch.autograd.grad(self.graph, self.parameters, samples, **options)
+        zeros = (samples.new_zeros(len(samples), *p.shape) for p in self.parameters)
+        return [none if g is None else g for g, none in zip(found, zeros, strict=True)]
 
 
 class Standardized(Derived):
@@ -166,7 +169,7 @@ class Rooms:
 
     def _room(self, key: Any, like: Tensor, numbers: int) -> Tensor:
         room = self.rooms.get(key)
-        if room is None or room.numel() < numbers:
+        if room is None or room.numel() < numbers or (room.dtype, room.device) != (like.dtype, like.device):
             room = self.rooms[key] = like.new_empty(numbers)
         return room[:numbers]
 

@@ -17,12 +17,15 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from dpvision.memory import peak_mb
 from dpvision.privacy.candidates import candidates
@@ -38,7 +41,7 @@ from dpvision.privacy.clipping import (
 )
 from dpvision.privacy.contributions import Contribution, Deferred, Rooms, Vectors, Ways, Weight, keep
 from dpvision.privacy.rules import Refused
-from dpvision.privacy.tape import Tape
+from dpvision.privacy.tape import Expansion, Tape
 
 log = logging.getLogger(__name__)
 
@@ -77,21 +80,24 @@ class ClippedSum(Clipped):
         memory_mb: float = math.inf,
         earlier: Callable[[Kinds], Choices] | None = None,
     ) -> None:
+        if not 0 < clip < math.inf:
+            raise ValueError(f"gradients are clipped to a positive, finite norm, not to {clip}")
         self.network, self.clip, self.loss, self.views = network, clip, loss, views
         self.memory_mb, self.earlier = memory_mb, earlier
         self.parameters = trainable(network)
         self.choices: Choices = choices or {}
-        self.checked, self.expanding = False, set[int]()
-        self.tosses_coins = False  # as dropout does; workers side by side would take them in any order
+        self.checked, self.expanding = set[Any](), set[Expansion]()
+        # the network tosses coins, as dropout does, or keeps something between layers: workers side by side would mix them
+        self.in_turn = False
         self.kinds: Kinds = {}  # of its layers
         self.workers: list[Worker] = []
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
         if not len(labels):
             return self._nothing(images)
-        if not self.checked:
+        if (state := self._state()) not in self.checked:
             self.check(images, labels)
-            self.checked = True
+            self.checked.add(state)
         if not self.choices:
             self.choices = (self.earlier(self.kinds) if self.earlier else {}) or self.timed(images, labels)
             log.info("clipped gradients by %s", self.choices)
@@ -99,39 +105,75 @@ class ClippedSum(Clipped):
 
     def run(self, images: Tensor, labels: Tensor, clip: float, choices: Choices) -> Gradients:
         """Clip in parts, shared out among the workers; add the sums up in one order."""
+        if self.in_turn:
+            choices = {**choices, "workers": 1}
         images, views = flat(images.detach(), self.views)
         if images.dim() == 4:
             images = images.to(memory_format=FORMATS[choices["memory_format"]])
         while len(self.workers) < choices["workers"]:
             self.workers.append(Worker(self, self.expanding))
         shares = shares_of(images, labels, views, choices)
-        tasks = [partial(w.run, share, clip, choices) for w, share in zip(self.workers, shares, strict=False)]
-        return _added(in_threads(tasks, 1 if self.tosses_coins else choices["workers"]))
+        precision = precision_of(images.device)  # of this thread, for all
+        tasks = [partial(w.run, share, clip, choices, precision) for w, share in zip(self.workers, shares, strict=False)]
+        return _added(in_threads(tasks, choices["workers"]))
+
+    def _state(self) -> Any:
+        """What a check holds for: modes and precision of the network, whose parameters are those of the beginning."""
+        there = {id(p) for p in self.network.parameters()}
+        if not all(id(p) in there for p in self.parameters):
+            raise Refused("a parameter of the network was replaced by another; make another ClippedSum")
+        return tuple(p.dtype for p in self.parameters), tuple(module.training for module in self.network.modules())
 
     def check(self, images: Tensor, labels: Tensor) -> None:
         """Compare three made-up examples with PyTorch's own gradient of one loss at a time, of the network as it is."""
-        with torch.random.fork_rng([images.device] if images.is_cuda else []), torch.enable_grad():
-            torch.manual_seed(0)
-            three = torch.arange(3, device=labels.device) % len(labels)
-            labels, smooth = labels[three], images.is_floating_point()
-            images, views = flat(torch.randn(3, *images.shape[1:]).to(images) if smooth else images[three], self.views)
-            state = torch.get_rng_state()  # the same coins for all passes, should the network toss any
-            worker = Worker(self, None)
-            found = worker.run([(images.clone(), labels)], torch.finfo(torch.float32).max, UNTIMED)
+        if not self.parameters:
+            raise Refused("no parameter of the network is trainable")
+        if {p.dtype for p in self.parameters} not in ({torch.float32}, {torch.float64}):
+            raise Refused("parameters must be float32, or all of them float64; for less use torch.autocast")
+        device, smooth = images.device, images.is_floating_point()
+        with torch.random.fork_rng([device] if images.is_cuda else []), torch.enable_grad(), InOneOrder():
+            run = partial(self._run_made_up, images, labels)
+            buffers = {name: (b, b._version) for name, b in self.network.named_buffers()}
+            draw, found, worker = torch.randn, *run(5, torch.randn, None)
+            for name, b in self.network.named_buffers():
+                was, version = buffers.get(name, (None, 0))
+                if getattr(b, "of_data", False) and (b is not was or b._version != version):
+                    raise Refused(f"{name}: this buffer is made of the data and would be published without noise")
+            if smooth and not found.losses.isfinite().all():  # a logarithm, a square root?
+                draw, found, worker = torch.rand, *run(5, torch.rand, None)
+            found, worker = run(3, draw, worker.expanded)  # with what was copied for five images, and is for three
+            if not found.losses.isfinite().all():
+                raise Refused("its losses are not finite for made-up examples: nothing can be compared")
+            images, views, labels = self._made_up(images, labels, 3, draw)
 
-            def losses_with(images: Tensor) -> Tensor:
-                torch.set_rng_state(state)
+            def losses_with(images: Tensor, labels: Tensor) -> Tensor:
+                torch.manual_seed(1)  # the same coins for all passes, should the network toss any
                 return losses_of_rows(self.network, images, labels, views, self.loss)
 
-            first, others = images[:views], images[views:]  # others must not matter to the first
-            moved = [others + 100, others - 100] if smooth else [others.flip(0), first.repeat(2, *[1] * (images.dim() - 1))]
-            probes = [losses_with(torch.cat([first, instead]))[0] for instead in moved]
-            losses = losses_with(images.requires_grad_() if smooth else images)
-            self.tosses_coins = not torch.equal(state, torch.get_rng_state())
+            torch.manual_seed(1)
+            coins, before = _coins(device), kept_in(self.network)
+            losses = losses_with(images.requires_grad_() if smooth else images, labels)
+            quiet = torch.equal(_coins(device), coins)
+            self.in_turn = not quiet or kept_in(self.network) != before
+            probes: list[tuple[int, Tensor]] = []  # whose loss, with other examples beside it
+            with torch.no_grad():
+                if quiet:
+                    probes.append((0, losses_with(torch.cat([images, images]), torch.cat([labels, labels]))[0]))
+                moved = [images + 100, images - 100] if smooth else [images.flip(0), torch.zeros_like(images)]
+                if draw is torch.rand:
+                    moved = [images / 2, images.square()]
+                for i in range(3):
+                    one = torch.arange(3, device=device) == i
+                    rows = one.repeat_interleave(views).view(-1, *[1] * (images.dim() - 1))
+                    kept = one.to(labels.device).view(-1, *[1] * (labels.dim() - 1))
+                    others = [(torch.where(rows, images, instead), labels) for instead in moved]
+                    others += [(images, torch.where(kept, labels, other)) for other in (labels[i], torch.zeros_like(labels))]
+                    probes += [(i, losses_with(*other)[i]) for other in others]
         self.kinds = worker.kinds
         self.expanding = worker.expanded
         tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)
-        mixed = any((probe - losses[0]).abs() > least * losses[0].abs() for probe in probes)
+        scale = losses.abs() + losses.abs().mean()
+        mixed = any((probe - losses[i]).abs() > least * scale[i] for i, probe in probes)
         each = []
         for i, loss in enumerate(losses):
             sources = [*self.parameters, images] if smooth else self.parameters
@@ -140,7 +182,7 @@ class ClippedSum(Clipped):
                 mixed |= any(bool(of_images[j * views : (j + 1) * views].any()) for j in range(3) if j != i)
             each.append(own[: len(self.parameters)])
         if mixed:
-            raise Refused("the network mixes the examples of a batch: one's loss depends on another's image")
+            raise Refused("network or loss mixes the examples of a batch: one's loss depends on others, or on their number")
         names = {id(p): name for name, p in self.network.named_parameters()}
         sums = [sum((g.double() for g in of_p if g is not None), torch.zeros(())) for of_p in zip(*each, strict=True)]
         norms = torch.stack([torch.stack([g.double().norm() for g in own if g is not None]).norm() for own in each])
@@ -152,9 +194,31 @@ class ClippedSum(Clipped):
         if ((norms - found.norms).abs() > (tolerance + least) * norms).any():
             raise Refused(f"some weight: {NOT_UNDERSTOOD}")
 
+    def _made_up(self, images: Tensor, labels: Tensor, count: int, draw: Callable[..., Tensor]) -> tuple[Tensor, int, Tensor]:
+        """Return rows of images, how many are views of one example, and labels; what is not smooth is taken as it is."""
+        torch.manual_seed(0)
+        chosen = torch.arange(count, device=labels.device) % len(labels)
+        smooth = images.is_floating_point()
+        made = draw(count, *images.shape[1:]).to(images) if smooth else images[chosen.to(images.device)]
+        return *flat(made, self.views), labels[chosen]
+
+    def _run_made_up(
+        self, images: Tensor, labels: Tensor, count: int, draw: Callable[..., Tensor], expanding: "set[Expansion] | None"
+    ) -> "tuple[Gradients, Worker]":
+        images, _, labels = self._made_up(images, labels, count, draw)
+        worker = Worker(self, expanding)
+        torch.manual_seed(1)
+        return worker.run([(images, labels)], torch.finfo(torch.float32).max, UNTIMED, precision_of(images.device)), worker
+
     def timed(self, images: Tensor, labels: Tensor) -> Choices:
         """Return the quickest choices by time an image, found one after the other."""
+        with torch.random.fork_rng([images.device] if images.is_cuda else []):  # as if they had been given
+            return self._timed(images, labels)
+
+    def _timed(self, images: Tensor, labels: Tensor) -> Choices:
         worth = candidates(images.device)
+        if self.in_turn:
+            worth = replace(worth, workers=(1,))
         usual = {**UNTIMED, "workers": worth.workers[0], "images": worth.images[0], "mish": worth.mish[0]}
         cut = partial(self._part, images, labels)
         best, cost = usual, Cost(math.inf, 0, 0)
@@ -229,15 +293,23 @@ class Cost(NamedTuple):
 class Worker:
     """Clips part after part, and keeps the memory that it borrowed. With a stopwatch it times the ways of layers."""
 
-    def __init__(self, way: ClippedSum, expanding: set[int] | None, watch: "Stopwatch | None" = None) -> None:
+    def __init__(self, way: ClippedSum, expanding: set[Expansion] | None, watch: "Stopwatch | None" = None) -> None:
         self.network, self.parameters, self.loss, self.watch = way.network, way.parameters, way.loss, watch
         self.expanding = expanding  # as the tape takes it
         self.names = {id(p): name for name, p in way.network.named_parameters()}
         self.kinds: Kinds = {}  # of layers whose way is not chosen yet
         self.rooms = Rooms()
-        self.rough, self.replaced, self.used, self.expanded = False, False, set[int](), set[int]()
+        self.rough, self.replaced, self.used, self.expanded = False, False, set[int](), set[Expansion]()
 
-    def run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
+    def run(
+        self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices, precision: tuple[str, torch.dtype, bool]
+    ) -> Gradients:
+        """Autocast is for the network and its loss: gradients are normed and summed as they come."""
+        self.precision = precision
+        with torch.autocast(precision[0], enabled=False):
+            return self._run(parts, clip, choices)
+
+    def _run(self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices) -> Gradients:
         self.weights = {id(p): Weight(p) for p in self.parameters}  # as they are now
         self.totals: dict[int, tuple[Weight, Tensor]] = {}  # over the parts, by weight
         losses, norms = zip(*[self.part(*part, clip, choices) for part in parts], strict=True)
@@ -255,8 +327,11 @@ class Worker:
         views, last = len(images) // len(labels), choices["memory_format"] == "channels last"
         quick = choices["mish"] == "pieces"
         tape = Tape(self.names, self.weights, len(labels), self.choose, self.rooms, quick, last, self.expanding)
-        with tape, torch.enable_grad():
+        with torch.autocast(*self.precision), tape, torch.enable_grad():
             losses = losses_of_rows(self.network, tape.watch(images), labels, views, self.loss)
+        if missed := {id(p) for p in leaves_of(losses)} & {id(p) for p in self.parameters}:  # past the tape
+            first = next(p for p in self.parameters if id(p) in missed)
+            raise Refused(f"{self.names[id(first)]}: {NOT_UNDERSTOOD}")
         losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
         self.rough, self.used, self.replaced, self.expanded = tape.rough, set(tape.uses), tape.replaced, tape.expanded
         contributions = list(_joined(tape))
@@ -285,6 +360,62 @@ class Worker:
         if name not in ways:
             raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
         return ways[name]()
+
+
+def leaves_of(t: Tensor) -> Iterable[Tensor]:
+    """All tensors into which a backward pass from here would add gradients."""
+    ahead, seen = [t.grad_fn], set[Any]()
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            yield node.variable
+        ahead += [below for below, _ in node.next_functions]
+
+
+def kept_in(network: nn.Module) -> list[Any]:
+    """All that its modules hold: what a forward pass changes here, another pass at the same time would find."""
+
+    def held(value: Any) -> Any:
+        if isinstance(value, dict):
+            return [(key, held(each)) for key, each in value.items()]
+        if isinstance(value, list | tuple):
+            return [held(each) for each in value]
+        return Same(value, value._version if isinstance(value, Tensor) else 0)
+
+    return [held(vars(module)) for module in network.modules()]
+
+
+class Same:
+    """Equal to what is the very same thing, not written over since."""
+
+    def __init__(self, value: Any, version: int) -> None:
+        self.value, self.version = value, version
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value and self.version == other.version
+
+
+class InOneOrder(TorchFunctionMode):
+    """Coins fall in the order of memory, which a rule may change: here they are tossed for contiguous data."""
+
+    TOSSING = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout, torch.dropout)
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if func in self.TOSSING and args and isinstance(args[0], Tensor):
+            args = (args[0].contiguous(), *args[1:])
+        return func(*args, **(kwargs or {}))
+
+
+def precision_of(device: torch.device) -> tuple[str, torch.dtype, bool]:
+    """Return what `torch.autocast` takes to be as it is in this thread."""
+    return device.type, torch.get_autocast_dtype(device.type), torch.is_autocast_enabled(device.type)
+
+
+def _coins(device: torch.device) -> Tensor:
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def _joined(tape: Tape) -> Iterable[Contribution]:

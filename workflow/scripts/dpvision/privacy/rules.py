@@ -348,10 +348,11 @@ class Expand:
 
 def expanded(tape: "Tape", weight: Tensor, made: Any) -> Tensor | None:
     """Return the copies of a weight as data, if `made` is one copy an image."""
-    if not isinstance(made, Tensor) or made.dim() == 0 or len(made) != tape.images:
+    if not isinstance(made, Tensor):
         return None
-    alike = weight.dim() < made.dim() or (weight.dim() == made.dim() and len(weight) == 1)
-    if not alike or torch.broadcast_shapes(weight.shape, made.shape) != made.shape or not tape.may_expand(weight):
+    alike = made.dim() > 0 and (weight.dim() < made.dim() or (weight.dim() == made.dim() and len(weight) == 1))
+    copies = alike and len(made) == tape.images and torch.broadcast_shapes(weight.shape, made.shape) == made.shape
+    if not tape.may_expand(weight, copies):
         return None
     return tape.apply(Expand(tape, tape.use(weight), made.shape))
 
@@ -389,6 +390,11 @@ def attention(
         why = "only plain attention is known here; call it with need_weights=False, or write it out with linear layers"
         raise refuse(tape, func, in_proj_weight, why)
     assert in_proj_weight is not None
+    if is_causal:  # as PyTorch has it: the mask says no more than that
+        attn_mask = None
+    elif attn_mask is not None:
+        attn_mask = attn_mask.logical_not() if attn_mask.dtype == torch.bool else attn_mask
+        attn_mask = attn_mask.unflatten(0, (-1, num_heads)) if attn_mask.dim() == 3 else attn_mask
     with tape:
         if query is key is value:
             packed = F.linear(query.transpose(0, 1), in_proj_weight, in_proj_bias).chunk(3, -1)

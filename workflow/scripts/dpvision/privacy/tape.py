@@ -22,6 +22,8 @@ from dpvision.privacy.mish import Mish, replaceable
 from dpvision.privacy.rules import ALWAYS, EXPANDING, RULES, expanded, generic, refuse
 from dpvision.standardized import standardized
 
+Expansion = tuple[tuple[int, ...], int]  # the ids of the parameters, and how many expansions of theirs came before
+
 
 class Tape(TorchFunctionMode):
     def __init__(
@@ -33,12 +35,13 @@ class Tape(TorchFunctionMode):
         rooms: Rooms,
         quick_mish: bool,
         channels_last: bool,
-        expanding: set[int] | None,  # the parameters that images get copies of, once known, by the id of each
+        expanding: set[Expansion] | None,  # those that are copies for the images, once known
     ) -> None:
         super().__init__()
         self.examples, self.choose, self.rooms, self.quick_mish = examples, choose, rooms, quick_mish
         self.channels_last = channels_last
-        self.expanding, self.expanded = expanding, set[int]()
+        self.expanding, self.expanded = expanding, set[Expansion]()
+        self.expansions: Counter[tuple[int, ...]] = Counter()  # of the same parameters, so far
         self.names = names
         self.weights = dict(weights)  # by the id of their tensor, which they hold
         self.uses: Counter[int] = Counter()  # of each parameter
@@ -95,14 +98,19 @@ class Tape(TorchFunctionMode):
     def use_any(self, tensor: Tensor | None) -> Weight | None:
         return self.use(tensor) if tensor is not None and id(tensor) in self.weights else None
 
-    def may_expand(self, tensor: Tensor) -> bool:
-        """Say whether images may get copies of a weight: any while the network is checked, later those that did then.
+    def may_expand(self, tensor: Tensor, copies: bool) -> bool:
+        """Say whether an expansion is copies for the images: if there are as many, and were for another number of images.
 
-        Else a batch that happens to be as large as some other copy of a weight would be taken for the images.
+        `copies`: whether there are as many. Else some other copies of a weight would be taken for the images' as soon as
+        a batch happens to be as large.
         """
-        parameters = {id(p) for p in self.weights[id(tensor)].parameters}
-        self.expanded |= parameters
-        return self.expanding is None or parameters <= self.expanding
+        parameters = tuple(id(p) for p in self.weights[id(tensor)].parameters)
+        expansion = parameters, self.expansions[parameters]
+        self.expansions[parameters] += 1
+        if not copies or (self.expanding is not None and expansion not in self.expanding):
+            return False
+        self.expanded.add(expansion)
+        return True
 
     def check(self, func: Any, weight: Tensor | None, data: Tensor) -> None:
         if data.dim() == 0 or len(data) != self.images:
