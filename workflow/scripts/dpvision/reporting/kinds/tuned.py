@@ -46,7 +46,7 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
 
     studies = by_folder(inputs["studies"])
     names = dict.fromkeys(["model", *telling([cell["at"] for cell in spec["cells"]])])
-    found = {}
+    found: dict[str, None] = {}
     for cell in spec["cells"]:
         for study in cell["work"].get("search", {}).values():
             edges = "".join(f" ({edge})" for edge in studies[study].get("edges", []))
