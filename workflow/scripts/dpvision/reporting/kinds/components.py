@@ -26,10 +26,11 @@ class Options(FigureOfCells):
 
 
 NOTE = (
-    "accuracy on held-out examples: private, the mean of the ten best trials; not private, the mean over the seeds; "
+    "accuracy on held-out examples: the mean of the ten best trials, or over the seeds where there was no search; "
     "a line joins networks that are equal but for this; crosses: the authors' notebook, the best trial"
 )
-NO_NUMBER = "the authors' notebook has no two that differ in this alone"
+NO_PAIR = "the authors' notebook has no two that differ in this alone"
+NONE_OF = "the authors' notebook has no pair with: {}"
 OPTIONS = ("connection", "width", "depth", "pool", "norm", "activation")
 PRIVACY = {True: "private", False: "not private"}
 ORDER = {
@@ -96,7 +97,7 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", x: str) -> None:
     same = ["model", "privacy", *OPTIONS]
     taken = {"ratio": ["width", "depth"]}.get(x, [x])
     there = part[part["x"].notna()]
-    drawn_of_authors = False
+    of_authors: set = set()
     for of, rows in there.groupby("of", sort=False):
         marker, colour = ("o", "#1f4e8c") if of == "ours" else ("x", "#e07b00")
         for _, line in rows.groupby([name for name in same if name not in taken], sort=False, dropna=False):
@@ -105,14 +106,16 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", x: str) -> None:
             places = _places(line["x"], x).sort_values(kind="stable")
             joined = "none" if x == "ratio" else "-" if of == "ours" else ":"
             axis.plot(places, line.loc[places.index, "accuracy"], marker, linestyle=joined, color=colour, linewidth=0.8)
-            drawn_of_authors |= of == "authors"
+            of_authors.update(line["x"] if of == "authors" else ())
     if x == "ratio":
         axis.set_xscale("log", base=2)
         axis.axvline(1, color="0.6", linewidth=0.8, zorder=0)
     else:
         axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
-    if not drawn_of_authors:
-        axis.text(0.02, 0.02, NO_NUMBER, transform=axis.transAxes, fontsize=7)
+    absent = [name for name in ORDER.get(x, []) if name not in of_authors and name in set(there["x"])]
+    if absent or not of_authors:
+        said = NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
+        axis.text(0.02, 0.02, said, transform=axis.transAxes, fontsize=7)
 
 
 def _places(values: "pd.Series", x: str) -> "pd.Series":

@@ -20,7 +20,7 @@ class Options(FigureOfCells):
     """What it is."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
-    works: dict[Name, str] = {}
+    works: dict[Name, str]
     """Other works, by what published.yaml calls their models. A display label."""
 
     READS: ClassVar = {"metrics": ("train/metrics.json",), "trials": ("search/trials.csv",)}
@@ -49,7 +49,8 @@ def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
         values = [100 * metrics[run]["last_step"]["test"]["top1"] for run in cell["work"]["train"].values()]
         mean = sum(values) / len(values)
         rows.append(about | {"series": TEST, "accuracy": mean, "low": min(values), "high": max(values), "n": len(values)})
-    for row in spec["published"]:
+    datasets = {cell["at"]["dataset"] for cell in spec["cells"]}
+    for row in (row for row in spec["published"] if row["at"]["dataset"] in datasets):
         model = row["at"]["model"]
         name = spec["works"].get(model, model)
         rows.append(
