@@ -11,6 +11,7 @@ import pytest
 
 from dpvision import plan
 from dpvision.files import write_json
+from dpvision.reporting.claims import write_claims
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.tables import write_table
@@ -119,6 +120,18 @@ def test_where_the_notebook_has_no_number_the_figure_says_so(made, name, said):
     rows, svg = made(f"smoothnets_components_{name}")
     assert len(of(rows, of="ours")) == 193 and len(of(rows, of="authors")) == 2 * 66
     assert said in svg if said else "the authors' notebook has no" not in svg
+
+
+@pytest.mark.parametrize(("scale", "there"), [("paper", 19), ("simulate", 4), ("demo", 1)])
+def test_a_claim_has_a_verdict_where_the_scale_has_its_cells(tmp_path, scale, there):
+    planned = plan.load({"papers": ["smoothnets"], "scale": scale})
+    name = "smoothnets_claims"
+    inputs = {key: [str(tmp_path / file) for file in files] for key, files in planned.inputs_of(name).items()}
+    for file in {Path(file) for files in inputs.values() for file in files}:
+        fill(file)
+    csv_file, figure = tmp_path / "claims.csv", tmp_path / "figure.csv"
+    judged = write_claims(planned.artifacts[name], planned.labels[name], inputs, csv_file, figure)
+    assert sum(claim.verdict != "not run" for claim in judged) == there
 
 
 @pytest.mark.parametrize("scale", ["paper", "simulate", "demo"])
