@@ -118,7 +118,7 @@ def test_the_front_has_ours_the_authors_and_other_works(made):
 )
 def test_where_the_notebook_has_no_number_the_figure_says_so(made, name, said):
     rows, svg = made(f"smoothnets_components_{name}")
-    assert len(of(rows, of="ours")) == 193 and len(of(rows, of="authors")) == 2 * 66
+    assert len(of(rows, of="ours")) == 193 and len(of(rows, of="authors' notebook")) == 2 * 66
     assert said in svg if said else "the authors' notebook has no" not in svg
 
 

@@ -27,8 +27,14 @@ class Options(FigureOfCells):
 
 NOTE = (
     "accuracy on held-out examples: the mean of the ten best trials, or over the seeds where there was no search; "
-    "a line joins networks that are equal but for this; crosses: the authors' notebook, the best trial"
+    "a line joins networks that are equal but for this; the authors' notebook: the best trial"
 )
+OURS, AUTHORS = "ours", "authors' notebook"
+LOOKS: dict[str, dict[str, Any]] = {
+    OURS: {"marker": "o", "linestyle": "-", "color": "#1f4e8c", "linewidth": 0.8, "markersize": 4},
+    AUTHORS: {"marker": "x", "linestyle": ":", "color": "#e07b00", "linewidth": 0.8, "markersize": 4},
+}
+MARKS = {"none": "o", "skip": "v", "residual": "s", "dense": "D"}
 NO_PAIR = "the authors' notebook has no two that differ in this alone"
 NONE_OF = "the authors' notebook has no pair with: {}"
 OPTIONS = ("connection", "width", "depth", "pool", "norm", "activation")
@@ -60,11 +66,11 @@ def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
             values = [100 * metrics[run]["last_step"]["validation"]["top1"] for run in cell["work"]["train"].values()]
         else:
             values = list(best[:TEN])
-        ours = {"of": "ours", "accuracy": sum(values) / len(values), "best": max(values), "n": len(values)}
+        ours = {"of": OURS, "accuracy": sum(values) / len(values), "best": max(values), "n": len(values)}
         rows.append(_network(cell["at"]) | ours)
     for row in spec["published"]:
         if row["at"]["dataset"] in datasets:
-            rows.append(_network(row["at"]) | {"of": "authors", "accuracy": row["value"]})
+            rows.append(_network(row["at"]) | {"of": AUTHORS, "accuracy": row["value"]})
     frame = pd.DataFrame(rows)
     frame["ratio"] = frame["width"].astype(float) / frame["depth"].astype(float)
     return frame.assign(x=frame[spec["x"]], component=spec["x"])
@@ -93,30 +99,34 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
 
 
 def _draw_panel(axis: Any, part: "pd.DataFrame", x: str) -> None:
-    """Draw ours, joined where networks differ in x alone, and the authors' beside."""
-    same = ["model", "privacy", *OPTIONS]
-    taken = {"ratio": ["width", "depth"]}.get(x, [x])
+    """Draw ours, and the authors' beside; say what the authors have no number of."""
     there = part[part["x"].notna()]
+    if x == "ratio":
+        _draw_ratios(axis, there)
+        return
     of_authors: set = set()
     for of, rows in there.groupby("of", sort=False):
-        marker, colour = ("o", "#1f4e8c") if of == "ours" else ("x", "#e07b00")
-        for _, line in rows.groupby([name for name in same if name not in taken], sort=False, dropna=False):
-            if x != "ratio" and len(line) < 2:
-                continue
-            places = _places(line["x"], x).sort_values(kind="stable")
-            joined = "none" if x == "ratio" else "-" if of == "ours" else ":"
-            axis.plot(places, line.loc[places.index, "accuracy"], marker, linestyle=joined, color=colour, linewidth=0.8)
-            of_authors.update(line["x"] if of == "authors" else ())
-    if x == "ratio":
-        axis.set_xscale("log", base=2)
-        axis.axvline(1, color="0.6", linewidth=0.8, zorder=0)
-    else:
-        axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
-    absent = [name for name in ORDER.get(x, []) if name not in of_authors and name in set(there["x"])]
-    if absent or not of_authors:
+        same = [name for name in ("model", "privacy", *OPTIONS) if name != x]
+        for _, line in rows.groupby(same, sort=False, dropna=False):
+            if len(line) > 1:
+                places = line["x"].map(ORDER[x].index).sort_values(kind="stable")
+                first = of not in axis.get_legend_handles_labels()[1]
+                axis.plot(places, line.loc[places.index, "accuracy"], label=of if first else None, **LOOKS[str(of)])
+                of_authors.update(line["x"] if of == AUTHORS else ())
+    axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
+    axis.legend(loc="best")
+    absent = [name for name in ORDER[x] if name not in of_authors and name in set(there["x"])]
+    if absent:
         said = NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
         axis.text(0.02, 0.02, said, transform=axis.transAxes, fontsize=7)
 
 
-def _places(values: "pd.Series", x: str) -> "pd.Series":
-    return values.astype(float) if x == "ratio" else values.map(ORDER[x].index)
+def _draw_ratios(axis: Any, there: "pd.DataFrame") -> None:
+    """Draw a mark for each network, by its connection; the authors' are hollow."""
+    for (of, connection), rows in there.groupby(["of", "connection"], sort=False):
+        look = {"color": LOOKS[str(of)]["color"], "linestyle": "none", "fillstyle": "none" if of == AUTHORS else "full"}
+        name = "no connection" if connection == "none" else connection
+        axis.plot(rows["x"].astype(float), rows["accuracy"], MARKS[str(connection)], label=f"{name}, {of}", **look)
+    axis.set_xscale("log", base=2)
+    axis.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+    axis.legend(loc="best", fontsize=6)
