@@ -262,7 +262,7 @@ SPOILT = [
         CONFIG,
         "[scalenorm]",
         "[scalnorm]",
-        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm',
+        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm, smoothnets',
     ),
     Spoilt(
         "a folder for a data set that does not exist",
@@ -270,7 +270,7 @@ SPOILT = [
         "folders: {}",
         "folders: {cifar: data}",
         'folders.cifar = "data": there is no data set "cifar". '
-        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
+        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, imagenette224, tinyimagenet',
     ),
     Spoilt(
         "a data set that does not exist",
@@ -278,7 +278,7 @@ SPOILT = [
         "dataset: cifar10",
         "dataset: cifar",
         'cells.cifar10.dataset = "cifar": there is no data set "cifar". '
-        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, tinyimagenet',
+        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, imagenette224, tinyimagenet',
     ),
     Spoilt(
         "a data set of an overlay that does not exist",
@@ -286,7 +286,7 @@ SPOILT = [
         "dataset: digits",
         "dataset: digit",
         'cells.cifar10.dataset = "digit": there is no data set "digit". '
-        'Did you mean "digits"? Allowed: cifar10, digits, imagenette, tinyimagenet',
+        'Did you mean "digits"? Allowed: cifar10, digits, imagenette, imagenette224, tinyimagenet',
     ),
     Spoilt(
         "a model that does not exist",
@@ -1079,7 +1079,7 @@ def test_an_overlay_in_a_folder_that_is_no_paper_s_is_missing_in_the_paper_s(con
     (line,) = configuration.complaints(scale="demo")
     assert "there is no config/papers/scalenorm/demo.yaml" in line
     (line,) = configuration.complaints(papers=["scalnorm"])
-    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm')
+    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm, smoothnets')
 
 
 def test_an_artifact_is_of_one_paper(configuration):
