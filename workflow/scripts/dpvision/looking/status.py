@@ -127,7 +127,7 @@ class Status:
         for cell in self.plan.artifacts[artifact]["cells"]:
             found = [self.found[key] for key in work_in(cell)]
             states = {one.state for one in found}
-            counts[next(state for state in ("failed", "running", "missing", "done") if state in states)] += 1
+            counts[next((state for state in ("failed", "running", "missing") if state in states), "done")] += 1
             counts["other_code"] += any(one.other_code for one in found)
         return dict(counts)
 

@@ -422,7 +422,7 @@ def of_rows(rows: list[Published], paper: Paper, cells: list[Cell], documents: D
             if not hasattr(artifact, "published") or row.artifact != (artifact.published or name):
                 continue
             ats = [cell.at for cell in there if row.coordinates().items() <= cell.at.items()]
-            found = [(named({key: at[key] for key in telling}), at["protocol"]) for at in ats]
+            found = [(named({key: at.get(key) for key in telling}), at["protocol"]) for at in ats]
             places = list(dict.fromkeys(place for place, _ in found))
             if len(places) > 1:
                 two = f"is of two cells of {name}: {places[0]}; and {places[1]}. Say more of its coordinates"
