@@ -1204,9 +1204,17 @@ def test_what_is_made_of_the_weights_serves_one_step(first):
 @pytest.mark.parametrize("layer", ["0.weight", "2.weight"])
 @pytest.mark.parametrize("way", ["gram", "quick"])
 def test_a_way_that_does_not_fit_is_an_error_that_names_the_layer_and_what_would(layer, way):
-    network = net(conv(padding=1), nn.Tanh(), conv(4, groups=2, padding=1))
+    network = net(conv(groups=2, padding=1), nn.Tanh(), conv(4, groups=2, padding=1))
     with pytest.raises(ValueError, match=rf"^{layer}: .*{way}.*one, grouped, unfold"):
         ClippedSum(network, CLIP, choices=UNTIMED | {"layers": {layer: way}})(*examples_of(4))
+
+
+@pytest.mark.parametrize("size", [2, 40])
+def test_what_was_chosen_for_short_sequences_serves_long_ones(size):
+    network = Net(lambda n, x: n.linear(x).tanh().mean(1), (2, 5), linear=nn.Linear(5, 4))
+    layers = {"linear.weight": "gram", "head.weight": "gram"}
+    inputs, labels = torch.randn(4, size, 5, dtype=torch.float64), torch.randint(3, (4,))
+    agrees(network, inputs, labels, layers=layers)
 
 
 def test_a_shared_weights_norm_is_not_taken_alone():

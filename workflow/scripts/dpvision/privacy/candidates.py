@@ -27,6 +27,23 @@ def candidates(device: torch.device) -> Candidates:
     return Candidates((16, 64, 256, 1024, 4096), ("channels last", "contiguous"), ("pieces", "torch"), workers)
 
 
+def ruled_out(device: torch.device, numbers: int, places: int, pairs: int, products: int, work: int) -> set[str]:
+    """Return the ways of a convolution that cannot be the quickest for an example.
+
+    `numbers`: of its gradient; `places`: of the kernel; `pairs`: of pixels; `products`: what `gram` multiplies; `work`: what the gradient multiplies.
+    Kept gradients cost memory traffic, norms by `gram` products of pixels: where there are few, nothing else pays, and where
+    there are many, they outgrow the gradients. On a CPU, patches of large maps cost more memory than the library's own
+    gradient takes time, and calls for one tiny example after the other take longer than their work.
+    """
+    out = {"gram"} if pairs > 4 * numbers or products > 64 * numbers else set()
+    if products < numbers:
+        out = {"one", "grouped", "unfold"}
+    if device.type == "cpu":
+        out |= {"unfold"} if work > 2**24 and places > 1 else set()
+        out |= {"one"} if work < 2**20 else set()
+    return out
+
+
 def takes_mixed_precision(x: torch.Tensor) -> bool:
     """Say whether group normalisation takes low-precision data with weights in full precision, and is quick at it.
 

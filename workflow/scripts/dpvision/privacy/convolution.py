@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dpvision.privacy.candidates import ruled_out
 from dpvision.privacy.contributions import SLACK, Deferred, Rooms, Separate, Standardized, Ways, Weight, keep, keep_each
 
 Pair = tuple[int, int]
@@ -52,8 +53,7 @@ class Convolution:
             "grouped": lambda: keep(self.weight, self.grouped(x, g, examples)),
             "unfold": lambda: keep(self.weight, self.unfold(x, g, examples, key, rooms)),
         }
-        pixels = len(x) // examples * x.shape[2] * x.shape[3]
-        if self.groups == 1 and pixels**2 <= 4 * self.weight.value.numel():  # beyond that its products outgrow the gradients
+        if self.groups == 1:
             ways["gram"] = lambda: self.gram(x, g, examples)
         return ways
 
@@ -64,23 +64,12 @@ class Convolution:
         return f"convolution {weight} {geometry} of {tuple(x.shape[1:])} views {len(x) // examples} {x.dtype} {order}"
 
     def worth(self, x: Tensor, g: Tensor, examples: int, ways: Ways) -> Ways:
-        """Leave out the ways that arithmetic rules out on a CPU, so that nobody waits for their timing.
-
-        Keeping an example's gradient costs memory traffic for its numbers; its norm by `gram` costs products of pixels.
-        Where the maps are large, patches cost more memory than the library's own gradient takes time; where they are
-        tiny, the calls of `one` take longer than their work.
-        """
-        numbers = self.weight.value.numel()
+        """Leave out the ways that arithmetic rules out, so that nobody waits for their timing."""
+        weight = self.weight.value
         before, after = (len(t) // examples * t.shape[2] * t.shape[3] for t in (x, g))
-        products = before**2 * x.shape[1] + after**2 * (g.shape[1] + self.weight.value[0, 0].numel())
-        work = after * numbers
-        out = set()
-        if "gram" in ways:
-            out = {"one", "grouped", "unfold"} if products < numbers else {"gram"} if products > 64 * numbers else set()
-        if work > 2**24 and self.weight.value[0, 0].numel() > 1:
-            out.add("unfold")
-        if work < 2**20:
-            out.add("one")
+        places = weight[0, 0].numel()
+        products = before**2 * x.shape[1] + after**2 * (g.shape[1] + places)
+        out = ruled_out(x.device, weight.numel(), places, before**2, products, after * weight.numel())
         return {name: way for name, way in ways.items() if name not in out} or ways
 
     def note(self, y: Tensor, bias: Tensor | None) -> None:

@@ -114,16 +114,15 @@ class Linear:
         return (g @ weight if wanted[0] else None,)
 
     def _ways(self, x: Tensor, g: Tensor) -> Ways:
-        """Each gradient is a product; of products with few rows the norm is cheaper."""
-        ways: Ways = {"product": lambda: keep(self.weight, torch.bmm(g.transpose(1, 2), x))}
-        if x.shape[1] ** 2 <= 4 * self.weight.value.numel():
-            ways["gram"] = lambda: self._gram(x, g)
-        return ways
+        """Return them: each gradient is a product; of products with few rows the norm is cheaper."""
+        product = lambda: keep(self.weight, torch.bmm(g.transpose(1, 2), x))  # noqa: E731
+        return {"product": product, "gram": lambda: self._gram(x, g)}
 
     def _worth(self, x: Tensor, ways: Ways) -> Ways:
-        """Leave the product out where the norm costs next to nothing beside it."""
-        few = x.shape[1] ** 2 * sum(self.weight.value.shape) < self.weight.value.numel()
-        return {"gram": ways["gram"]} if few and "gram" in ways else ways
+        """Leave out the norm where its products outgrow the gradients, the gradients where it costs next to nothing."""
+        pairs, numbers = x.shape[1] ** 2, self.weight.value.numel()
+        out = "gram" if pairs > 4 * numbers else "product" if pairs * sum(self.weight.value.shape) < numbers else ""
+        return {name: way for name, way in ways.items() if name != out} or ways
 
     def _gram(self, x: Tensor, g: Tensor) -> Deferred:
         if x.shape[1] == 1 and self.weight.unit is None:  # one product: its norm is the product of two
