@@ -30,7 +30,8 @@ def candidates(device: torch.device) -> Candidates:
 def ruled_out(device: torch.device, numbers: int, places: int, pairs: int, products: int, work: int) -> set[str]:
     """Return the ways of a convolution that cannot be the quickest for an example.
 
-    `numbers`: of its gradient; `places`: of the kernel; `pairs`: of pixels; `products`: what `gram` multiplies; `work`: what the gradient multiplies.
+    `numbers`: of its gradient; `places`: of the kernel; `pairs`: of pixels; `products`: multiplied by `gram`; `work`: by the
+    gradient itself.
     Kept gradients cost memory traffic, norms by `gram` products of pixels: where there are few, nothing else pays, and where
     there are many, they outgrow the gradients. On a CPU, patches of large maps cost more memory than the library's own
     gradient takes time, and calls for one tiny example after the other take longer than their work.
