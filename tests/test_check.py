@@ -44,7 +44,7 @@ def test_a_change_touches_the_touched_by_its_folder_and_those_that_name_it(file,
 def test_help_has_a_line_for_every_target():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (phony,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.M)
-    said = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     lines = {line.split()[1]: line.split(maxsplit=2)[2] for line in said.splitlines()}
     assert set(lines) == set(phony.split()) == set(re.findall(r"^([a-z-]+):", makefile, re.M))
     assert all(lines.values())

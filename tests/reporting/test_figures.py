@@ -1,6 +1,7 @@
 """Figures show what their CSV holds, the same every time, and in grey too."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from dpvision import plan
 from dpvision.config.artifacts import Figure
 from dpvision.reporting import figures
 from dpvision.reporting.kinds import KINDS as ALL
@@ -76,8 +78,12 @@ def draw(kind: str, folder: Path):
     return ALL[kind].draw(ALL[kind].read(spec, inputs), LABELS)
 
 
-def test_every_kind_of_figure_is_tried_here():
-    assert set(KINDS) == {name for name, kind in ALL.items() if issubclass(kind.Options, Figure)}
+def test_every_kind_of_figure_is_tried_here_or_where_a_paper_s_own_kinds_are():
+    figures = {name for name, kind in ALL.items() if issubclass(kind.Options, Figure)}
+    papers = [file.stem.removeprefix("test_").removesuffix("_kinds") for file in Path(__file__).parent.glob("test_*_kinds.py")]
+    theirs = "".join((plan.ROOT / "config" / "papers" / paper / "paper.yaml").read_text() for paper in papers)
+    assert set(KINDS) <= figures
+    assert [name for name in figures - set(KINDS) if not re.search(rf"kind: {name}\b", theirs)] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -109,7 +109,7 @@ def test_a_schedule_that_follows_the_validation_loss_is_refused_before_it_begins
 def test_a_search_is_refused_before_it_begins(tmp_path, digits, run_spec):
     space = {"model.groups": [1, 2]}
     spec = {"kind": "study", "run": run_spec(NOTHING), "space": space, "trials": 2, "seed": 0, "prune_below": 0.0}
-    with pytest.raises(UserError, match=r"validation accuracy, and no examples are held out .*data\.validation = 0"):
+    with pytest.raises(UserError, match=r"by held-out examples, and no examples are held out .*data\.validation = 0"):
         study.work(spec, digits, tmp_path / "study", tmp_path / "done.json", tmp_path / "choices", 64, 4000)
     assert not (tmp_path / "study").exists()
 

@@ -91,7 +91,7 @@ def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, ar
     for place in (archive, unpacked, made.root / made.plan.results):
         verdict = verify(place)
         assert verdict.problems == []
-        assert set(looked_at) == {words[1] for words in WORDS.values()}
+        assert set(looked_at) == {words[1] for stage, words in WORDS.items() if stage != "audit"}  # which is made on demand
         assert looked_at.items() <= verdict.checked.items()
         assert verdict.checked["artifacts"] == len(made.plan.artifacts)
     assert any("a folder of results has no manifest" in text for text in verdict.not_checked)
@@ -381,7 +381,11 @@ def test_an_artifact_made_again_is_equal_or_differs_by_so_much_in_each_cell(dama
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [([], "say which"), (["other.zip", "table1"], "has no archive.json"), (["x", "table1"], "x cannot be unpacked")],
+    [
+        ([], "say which"),
+        (["other.zip", "table1"], "other.zip cannot be verified"),
+        (["x", "table1"], "x is not there: name an archive"),
+    ],
 )
 def test_what_is_no_archive_is_not_reproduced(words, said, tmp_path):
     with ZipFile(tmp_path / "other.zip", "w") as other:
