@@ -292,7 +292,7 @@ def measure(case: Case, rounds: dict[str, int]) -> Measured:
 
 
 def distance(sums: list[Tensor], expected: list[Tensor]) -> float:
-    """Of all parameters together, relative to the expected sum."""
+    """Return how far two sums are apart, over all parameters together, relative to the expected one."""
     there, here = (torch.cat([part.flatten().double() for part in parts]) for parts in (expected, sums))
     return float((here - there).norm() / there.norm())
 

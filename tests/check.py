@@ -45,7 +45,7 @@ def _of_test_code(file: str, tests: dict[str, str]) -> set[str]:
 
 
 def _imports(text: str, module: str) -> bool:
-    """Whether a file imports a module by its name."""
+    """Say whether a file imports a module by its name."""
     package, _, name = module.rpartition(".")
     ways = [rf"^\s*from {re.escape(module)} import ", rf"^\s*import {re.escape(module)}\b"]
     if package:

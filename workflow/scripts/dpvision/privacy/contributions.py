@@ -158,14 +158,10 @@ class Rooms:
         """Return memory for what is not needed once a layer is done."""
         return self._room((name, like.dtype), like, math.prod(shape)).view(shape)
 
-    def kept(self, key: str, examples: int, weight: Tensor, channels_last: bool) -> Tensor:
-        """Return memory for one gradient of the weight an example, in the order of the images; lent until the next part."""
+    def kept(self, key: str, examples: int, weight: Tensor) -> Tensor:
+        """Return memory for one gradient of the weight an example, in one row; lent until the next part."""
         self.lent += 1
-        room = self._room((key, self.lent), weight, examples * weight.numel())
-        o, i, *kernel = weight.shape
-        if channels_last:
-            return room.view(examples, o, *kernel, i).movedim(-1, 2)
-        return room.view(examples, o, i, *kernel)
+        return self._room((key, self.lent), weight, examples * weight.numel())
 
     def _room(self, key: Any, like: Tensor, numbers: int) -> Tensor:
         room = self.rooms.get(key)

@@ -73,7 +73,7 @@ class Convolution:
         return {name: way for name, way in ways.items() if name not in out} or ways
 
     def note(self, y: Tensor, bias: Tensor | None) -> None:
-        """What the weight and the bias made of the input, for `dots`."""
+        """Note what the weight and the bias made of the input, for `dots`."""
         if isinstance(self.weight, Standardized) and y.dtype == self.weight.value.dtype:
             self.made = (y.detach(), y._version, bias)
 
@@ -101,7 +101,7 @@ class Convolution:
         outputs = gradients.permute(0, 4, 5, 1, 2, 3).reshape(examples * groups, len(weight) // groups, -1)
         rows, made = rows.view(len(outputs), -1, weight[0].numel()), None
         if x.dtype == weight.dtype:
-            made = rooms.kept(key, examples, weight, channels_last=True).movedim(2, -1).view(len(outputs), -1, rows.shape[2])
+            made = rooms.kept(key, examples, weight).view(len(outputs), -1, rows.shape[2])
         found = torch.bmm(outputs, rows, out=made).view(examples, len(weight), *weight.shape[2:], weight.shape[1])
         return found.movedim(-1, 2)
 
@@ -197,7 +197,3 @@ class Convolution:
             if gain.all() and (bias.abs() <= gain.abs()).all():
                 return y, gain, bias / gain
         return self.forward(x, unit), torch.ones_like(gain), torch.zeros_like(gain)
-
-
-def lies_channels_last(x: Tensor) -> bool:
-    return x.is_contiguous(memory_format=torch.channels_last)

@@ -118,7 +118,7 @@ class ClippedSum(Clipped):
         return _added(in_threads(tasks, choices["workers"]))
 
     def _state(self) -> Any:
-        """What a check holds for: modes and precision of the network, whose parameters are those of the beginning."""
+        """Return what a check holds for: modes and precision of the network, whose parameters are those of the beginning."""
         there = {id(p) for p in self.network.parameters()}
         if not all(id(p) in there for p in self.parameters):
             raise Refused("a parameter of the network was replaced by another; make another ClippedSum")

@@ -48,6 +48,6 @@ class Decided:
         return {}
 
     def write(self, choices: Choices, kinds: Kinds) -> None:
-        """Unless another run was first."""
+        """Write down what was decided, unless another run was first."""
         if choices and not self.file.exists():
             write_json(self.file, {"choices": choices, "kind": self.kind, "layers": kinds})
