@@ -4,6 +4,8 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
 
     download     results/data/raw/NAME/                  the publisher's files, proved by their MD5s
     prepare      results/data/prepared/NAME-DIGEST/      arrays that many processes map
+    weights      results/data/weights/NAME-DIGEST/       public weights, proved by their SHA-256, where a paper starts from some
+    features     results/data/features/NAME-DIGEST/      arrays of features, where a paper trains on such
     search       {results}/studies/STUDY/                Optuna's journal, best.json, trials.csv
     train        {results}/runs/RUN/                     one record a run: spec, metrics, history, ledger, weights
     analyse      {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
@@ -87,6 +89,7 @@ onstart:
 wildcard_constraints:
     dataset="[a-z0-9_]+",
     data="[a-z0-9_]+-[0-9a-f]{12}",
+    weights="[a-z0-9_]+-[0-9a-f]{12}",
     study="[a-z0-9_.-]+-[0-9a-f]{12}",
     run="[a-z0-9_.-]+-[0-9a-f]{12}",
     analysis="[a-z0-9_.-]+-[0-9a-f]{12}-[0-9a-f]{12}",
@@ -98,6 +101,7 @@ wildcard_constraints:
 # Seconds each, and a download wants the network: on a cluster these run where snakemake runs, not in a job.
 localrules:
     download,
+    weights,
     search,
     table,
     figure,
@@ -123,6 +127,7 @@ for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
 
 
 include: "workflow/rules/data.smk"
+include: "workflow/rules/features.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/analyse.smk"

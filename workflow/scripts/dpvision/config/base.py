@@ -13,8 +13,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 PATTERNS = {  # what a message says instead of the pattern
     r"^[a-z][a-z0-9_]*$": "a name of small letters, digits and underscores that begins with a letter",
     r"^[0-9a-f]{32}$": "an MD5: 32 hexadecimal digits, small letters",
+    r"^[0-9a-f]{64}$": "a SHA-256: 64 hexadecimal digits, small letters",
 }
-NAME, MD5 = PATTERNS
+NAME, MD5, SHA256 = PATTERNS
 
 Item = TypeVar("Item")
 
@@ -29,6 +30,7 @@ def _distinct(values: list) -> list:
 Distinct = Annotated[list[Item], AfterValidator(_distinct), Field(min_length=1, json_schema_extra={"uniqueItems": True})]
 Name = Annotated[str, Field(pattern=NAME)]
 Digest = Annotated[str, Field(pattern=MD5)]
+Sha256 = Annotated[str, Field(pattern=SHA256)]
 Positive = Annotated[int, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Epsilon = Annotated[float, Field(gt=0)]

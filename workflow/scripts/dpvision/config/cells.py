@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict
 
-COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out")
+COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out", "train")
 """Those of every cell, in the order of a table's columns; behind them the keys that its group varies."""
 
 Value = int | float | str | bool | None
@@ -33,6 +33,8 @@ class Where(Strict):
     """How it was trained: as everything here, or as the authors' code does."""
     held_out: Annotated[int, Field(ge=0)] | None = None
     """How many training examples were held out."""
+    train: Literal["norms", "head"] | None = None
+    """What of the network trains, where it is not all."""
     varied: dict[str, Value] = {}
     """Keys that the group of cells varies (`recipe.batch`, or `ladder`), and their values."""
 
@@ -119,6 +121,10 @@ class Cells(Strict):
     σ is the least for ε."""
     split: Split | None = None
     """How many training examples are held out, and which; null: as the data set says."""
+    train: Literal["all", "norms", "head"] = "all"
+    """What of the network trains: the head, which is its last linear layer; with it scale and shift of normalisation layers,
+    gains and biases of standardised convolutions; or everything. But for `all` the head starts at zero, and batch
+    normalisation keeps the statistics that it starts with, so that it may train privately."""
     seeds: Distinct[Seed] | None = None
     """Each cell is trained once with each; null: with the paper's."""
     vary: Varied[Distinct[Any]] | None = None

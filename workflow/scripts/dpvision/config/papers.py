@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from dpvision.config.analyses import Analyses
 from dpvision.config.artifacts import Artifact
 from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict, one_of
-from dpvision.config.cells import Cells
+from dpvision.config.cells import Cells, Split
 from dpvision.config.recipes import Recipe
 from dpvision.models.found import Model
 from dpvision.reporting.kinds import KINDS
@@ -65,6 +65,9 @@ class Search(Strict):
     loss that is no finite number is worse than any other."""
     sampler: Annotated[Literal["tpe", "grid", "random"], Later] = "tpe"
     """Who proposes values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; or chance."""
+    split: Annotated[Split | None, Later] = None
+    """How the training examples are divided for the trials; null: as for the cells that ask for it. So values can be chosen on
+    held-out examples, and trainings with them hold none out."""
     seed: Seed = 0
     """Of the sampler and of the trainings, which all start alike."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0

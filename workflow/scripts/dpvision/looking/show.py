@@ -74,6 +74,8 @@ def spec_rows(run: Spec) -> list[tuple[str, str]]:
     shown = ("optimizer", "schedule", *LENGTH)
     rest = {key: value for key, value in recipe.items() if key not in shown and value is not None}
     rows.append(("recipe", _pairs(rest)))
+    if (part := specs.trained_part(run)) != "all":
+        rows.append(("trains", f"{part}; the rest is frozen"))
     if found := run.get("found_by"):
         rows.append(("searched", ", ".join(f"{key} by {study}" for key, study in found.items())))
     return [*rows, ("seed", str(run["seed"]))]

@@ -60,8 +60,8 @@ def write_counts(plans: Iterable["Plan"]) -> list[Path]:
     """
     tables: dict[str, dict[str, dict]] = {name: {} for name, module in FAMILIES.items() if not hasattr(module, "layers")}
     for plan in plans:
-        for name in plan.runs:
-            run = plan.dearest_run_of(("train", name))
+        pretrained = [cost.network_of_features(spec) for spec in plan.of("features").values()]
+        for run in [*(plan.dearest_run_of(("train", name)) for name in plan.runs), *pretrained]:
             table = tables.get(run["model"]["family"])
             if table is not None and (key := cost.counts_key(run)) not in table:
                 table[key] = asdict(count(run["model"], run["data"]["shape"], run["data"]["classes"]))

@@ -18,6 +18,10 @@ class Network(Strict):
         """Return its name in the names of folders."""
         return self.family
 
+    def takes_features(self) -> bool:
+        """Return whether it takes features, a row of numbers an example; else it takes images."""
+        return False
+
     def mixes_examples(self) -> bool:
         """Return whether an example's output depends on the others that pass through with it."""
         return False

@@ -9,16 +9,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpvision.config.artifacts import Artifact
-from dpvision.config.cells import Cells, PaperProtocol
+from dpvision.config.cells import Cells, PaperProtocol, Split
 from dpvision.config.datasets import Dataset
 from dpvision.config.metrics import measured
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
+from dpvision.config.weights import Features, Weights
 from dpvision.errors import UserError
 from dpvision.models.options import Network
-from dpvision.plan import space
+from dpvision.plan import space, specs
 from dpvision.plan.expand import Cell, having, named, shown
 from dpvision.plan.reading import KINDS, Document, complaint, nearest, plain_values, unknown
 from dpvision.plan.renyi import steps_within
@@ -68,10 +69,36 @@ def of_scale(scale: Scale, documents: Documents) -> Iterator[str]:
             yield unknown(documents, ("resources", name), "kind of job", name, jobs)
 
 
-def of_folders(folders: dict[str, str], datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+def of_folders(folders: dict[str, str], known: list[str], documents: Documents) -> Iterator[str]:
     for name, folder in folders.items():
-        if name not in datasets:
-            yield unknown(documents, ("folders", name), "data set", name, list(datasets), folder)
+        if name not in known:
+            yield unknown(documents, ("folders", name), "data set", name, known, folder)
+
+
+def of_weights(weights: dict[str, Weights], datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+    for name, entry in weights.items():
+        if name in datasets:
+            yield complaint(
+                documents, (name,), "this is the name of a data set; `folders` could mean either: rename the weights"
+            )
+        if len(entry.mean) != len(entry.std):
+            yield complaint(documents, (name, "std"), f"must have {len(entry.mean)} values, as mean has", entry.std)
+
+
+def of_features(
+    features: dict[str, Features], datasets: dict[str, Dataset], weights: dict[str, Weights], documents: Documents
+) -> Iterator[str]:
+    for name, entry in features.items():
+        if name in datasets:
+            yield complaint(documents, (name,), "this is the name of a data set; give the features a name of their own")
+        if entry.of not in datasets:
+            yield unknown(documents, (name, "of"), "data set", entry.of, list(datasets), entry.of)
+        if entry.weights not in weights:
+            yield unknown(documents, (name, "weights"), "file of weights", entry.weights, list(weights), entry.weights)
+        elif entry.of in datasets:
+            has, takes = datasets[entry.of].shape[0], len(weights[entry.weights].mean)
+            if has not in (1, takes):
+                yield complaint(documents, (name, "of"), f"its images have {has} channels, the network takes {takes}", entry.of)
 
 
 def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
@@ -132,7 +159,8 @@ def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> 
 
 
 def _trains_privately(model: str, paper: Paper) -> bool:
-    groups = [cells for cells in paper.cells.values() if model in cells.models]
+    """Whether all of it trains privately somewhere: where a part trains, batch normalisation has fixed statistics."""
+    groups = [cells for cells in paper.cells.values() if model in cells.models and cells.train == "all"]
     return any(cells.epsilons is None or any(epsilon is not None for epsilon in cells.epsilons) for cells in groups)
 
 
@@ -203,7 +231,7 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
             yield unknown(documents, (*where, "models", i), "model", name, list(paper.models), name)
     if cells.recipe not in paper.recipes:
         yield unknown(documents, (*where, "recipe"), "recipe", cells.recipe, list(paper.recipes), cells.recipe)
-    elif (gpus := paper.recipes[cells.recipe].gpus) > 1:
+    elif (gpus := paper.recipes[cells.recipe].gpus) > 1 and cells.train == "all":
         for name in cells.models:
             if name in paper.models and paper.models[name].mixes_examples():
                 only = f"must be 1 for {name}: batch normalisation needs a whole sample on one device"
@@ -220,6 +248,15 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
         yield from _of_its_search(where, cells, paper, documents)
     if cells.dataset not in datasets:
         yield unknown(documents, (*where, "dataset"), "data set", cells.dataset, list(datasets), cells.dataset)
+    else:
+        of_features = len(datasets[cells.dataset].shape) == 1
+        for i, name in enumerate(cells.models):
+            if name in paper.models and paper.models[name].takes_features() != of_features:
+                takes, has = ("features", "images") if not of_features else ("images", "features")
+                yield complaint(documents, (*where, "models", i), f"takes {takes}, and {cells.dataset} has {has}", name)
+        if of_features and cells.recipe in paper.recipes and paper.recipes[cells.recipe].augmentation:
+            once = f"must be null for {cells.dataset}: features were computed once, of each image as it is"
+            yield complaint(documents, ("recipes", cells.recipe, "augmentation"), once)
     if cells.protocol:
         yield from _of_protocol(where, cells, cells.protocol, documents)
 
@@ -235,9 +272,6 @@ def _of_its_search(where: tuple[str, str], cells: Cells, paper: Paper, documents
     for other in ("searches", "protocol"):
         if getattr(cells, other):
             yield complaint(documents, (*where, "search"), f"cannot stand beside {other}; leave one of them out", cells.search)
-    if search.epsilon is None and None in (cells.epsilons or []):
-        private = f"trains privately; give searches.{cells.search} an epsilon, or take null out of the epsilons"
-        yield complaint(documents, (*where, "search"), private, cells.search)
 
 
 def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
@@ -258,7 +292,7 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
                 yield complaint(documents, group, f"with {named(cell.varied)}: {'.'.join(path)}: {fault}")
             else:
                 yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, getattr(cell.recipe, path[1]))
-        if cell.at["search"] and cell.at["protocol"] == "clean" and not cell.split.validation:
+        if cell.at["search"] and cell.at["protocol"] == "clean" and not _split_of_trials(cell, paper).validation:
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
         for fault in _of_first_step(cell, count):
             yield complaint(documents, group, fault)
@@ -273,10 +307,19 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
                 yield complaint(documents, (stage, "examples"), all_of, options.examples)
 
 
+def _split_of_trials(cell: Cell, paper: Paper) -> Split:
+    search = paper.searches.get(cell.at["search"])
+    return (search and search.split) or cell.split
+
+
 def _of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
     """Yield what would be wrong with a cell that had a value of its search: of each key the first."""
     name = cell.at["search"]
-    search, count = paper.searches[name], dataset.train - cell.split.validation
+    search, count = paper.searches[name], dataset.train - _split_of_trials(cell, paper).validation
+    if count <= 0:
+        below = f"must be below {dataset.train}, the training examples it is taken from"
+        yield complaint(documents, ("searches", name, "split", "validation"), below)
+        return
     trained_by = [cell.recipe, *([paper.recipes[search.recipe]] if search.recipe in paper.recipes else [])]
     for key, values in search.as_spec()["space"].items():
         faults = (
@@ -315,7 +358,7 @@ def _of_first_step(cell: Cell, count: int) -> Iterator[str]:
     """Yield what is wrong where the budget solves how many steps there are: it allows none."""
     if not (cell.budget and cell.budget.steps):
         return
-    level = (cell.at["epsilon"], cell.at["delta"], cell.recipe.batch / count, cell.at["sigma"])
+    level = (cell.at["epsilon"], cell.at["delta"], specs.batch_of(cell.recipe, count) / count, cell.at["sigma"])
     if not steps_within(*level):
         spends = f"not one step fits ε = {level[0]:g}: one with batches of {cell.recipe.batch} spends more"
         yield f"{spends}. Choose a larger σ or ε, or a smaller batch"
@@ -324,18 +367,20 @@ def _of_first_step(cell: Cell, count: int) -> Iterator[str]:
 def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield what is wrong with a cell's recipe and, where it is varied, its model: the key, and why."""
     recipe = cell.recipe
-    if recipe.batch > count:
+    batch = specs.batch_of(recipe, count)
+    if batch > count:
         yield ("recipe", "batch"), f"must be at most {count}: {of_data}"
     solved = bool(cell.budget and cell.budget.steps)
     for key in ("epochs", "steps"):
         if solved and getattr(recipe, key) is not None:
             yield ("recipe", key), f"must be left out: the budget of {cell.group} solves the steps"
-    if recipe.simulate and recipe.batch % recipe.simulate:
-        yield ("recipe", "simulate"), f"must divide the batch, {recipe.batch}"
+    if recipe.simulate and batch % recipe.simulate:
+        yield ("recipe", "simulate"), f"must divide the batch, {batch}"
     if recipe.simulate and cell.at["epsilon"] is None:
         yield ("recipe", "simulate"), f"{cell.group} trains without a budget, too: there is no noise to simulate"
     if cell.varied:
-        yield from ((("model", key), fault) for key, fault in cell.model.faults(cell.at["epsilon"] is not None))
+        private = cell.at["epsilon"] is not None and "train" not in cell.at
+        yield from ((("model", key), fault) for key, fault in cell.model.faults(private))
 
 
 def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -19,9 +19,11 @@ from dpvision.plan.specs import Spec
 from dpvision.training import optimizers
 
 FORWARD_AND_BACKWARD = 3  # the gradients of inputs and of weights cost one forward pass each
+PASSES = {"all": FORWARD_AND_BACKWARD, "norms": 2, "head": 1}  # by what trains: there are gradients of what it needs alone
 HESSIAN_PRODUCT = 3 * FORWARD_AND_BACKWARD  # the derivative of a gradient, and the gradient itself
 NUMBER = 4  # bytes, of float32
 AT_ONCE = 32  # images that a core has in work (privacy/fast.py)
+FEATURES_AT_ONCE = 256  # images that pass through the network together (training/features.py)
 COPIES = 4  # of every layer's output: itself, what normalisation and activation make of it, its gradient
 START = 120  # seconds until the first step, on a node that reads everything from a shared disk
 STEP = 0.1  # seconds that a step takes beside its arithmetic
@@ -56,7 +58,8 @@ def _table(file: Path) -> dict[str, Counts]:
 
 def _bytes_of_examples(run: Spec) -> int:
     """Return the size of all examples: in the file, which is mapped, and in use."""
-    return 2 * (run["data"]["train"] + run["data"]["test"]) * math.prod(run["data"]["shape"])
+    of_a_number = 2 + NUMBER if run["data"].get("kind") == "features" else 2
+    return of_a_number * (run["data"]["train"] + run["data"]["test"]) * math.prod(run["data"]["shape"])
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,13 @@ def training(run: Spec, physical_batch: int) -> Cost:
     network, recipe, data = counts_of(run), run["recipe"], run["data"]
     steps, epochs = specs.step_count(run), len(specs.epoch_ends(run))
     views = recipe["augmentation"]["views"] if recipe["augmentation"] else 1
-    images = steps * recipe["batch"] // specs.simulated(run) * views * FORWARD_AND_BACKWARD
+    part = specs.trained_part(run)
+    images = steps * recipe["batch"] // specs.simulated(run) * views * PASSES[part]
     images += epochs * (data["validation"] + data["test"])
     memory = 8 * network.parameters * NUMBER  # weights, sums, averages and the optimiser's state
     memory += _bytes_of_examples(run) + physical_batch * views * (math.prod(data["shape"]) + 3 * network.largest) * NUMBER
     # every image's activations and, at most, every example's gradient
-    in_work = AT_ONCE * (COPIES * network.outputs + network.parameters) * NUMBER
+    in_work = AT_ONCE * (COPIES * network.outputs + (network.parameters if part == "all" else 0)) * NUMBER
     return Cost(images * network.multiply_adds, steps, memory, in_work, specs.device_count(run))
 
 
@@ -120,6 +124,20 @@ def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
     """A worker's share of the trials, were none given up."""
     trial, trials = training(study["run"], physical_batch), -(-study["trials"] // workers)
     return replace(trial, work=trials * trial.work, steps=trials * trial.steps, devices=1)
+
+
+def network_of_features(spec: Spec) -> Spec:
+    """Return what of a training's spec says what its network costs, for the network that features are made by."""
+    data = {"shape": spec["preprocessing"]["shape"], "classes": spec["weights"]["classes"]}
+    return {"model": spec["weights"]["model"], "data": data}
+
+
+def features(spec: Spec) -> Cost:
+    """One pass of all images through the network of the weights."""
+    shape, network = spec["preprocessing"]["shape"], counts_of(network_of_features(spec))
+    examples = spec["train"] + spec["test"]
+    memory = FEATURES_AT_ONCE * (math.prod(shape) + 3 * network.largest) * NUMBER + network.parameters * NUMBER
+    return Cost(examples * network.multiply_adds, examples // FEATURES_AT_ONCE, memory)
 
 
 def hessian(analysis: Spec, run: Spec, physical_batch: int) -> Cost:

@@ -13,6 +13,7 @@ from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
+from dpvision.config.weights import Features, Weights
 from dpvision.errors import UserError
 from dpvision.plan import audits, checks, claims, specs
 from dpvision.plan.expand import Cell, expand, shown
@@ -22,7 +23,8 @@ from dpvision.plan.specs import Spec
 from dpvision.plan.stages import ANALYSES
 from dpvision.source import ROOT
 
-RULES = ("all", "download", "prepare", "search_worker", "search", "train", *(f"analyse_{name}" for name in ANALYSES))
+RULES = ("all", "download", "prepare", "weights", "features", "search_worker", "search", "train")
+RULES += tuple(f"analyse_{name}" for name in ANALYSES)
 RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive")
 
 
@@ -61,11 +63,18 @@ class _Loader:
         dataset_document = read_yaml(root, "config/datasets.yaml")
         self.datasets: dict[str, Dataset] = validated(dict[Name, Dataset], [dataset_document])
         refuse(checks.of_datasets(self.datasets, [dataset_document]))
-        refuse(checks.of_folders(settings.folders, self.datasets, [document]))
+        self.weights, self.features = self._of_weights()
+        refuse(checks.of_folders(settings.folders, [*self.datasets, *self.weights], [document]))
+        for name, features in self.features.items():  # to cells they are a data set like any other
+            about = {"shape": features.shape, "title": features.title, "mean": [], "std": []}
+            self.datasets[name] = self.datasets[features.of].model_copy(update=about)
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
         self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=settings.folders)
         self.plan.resources = self.scale.resources
-        self.plan.sources = {name: specs.source_spec(dataset) for name, dataset in self.datasets.items()}
+        self.plan.sources = {
+            name: specs.source_spec(self.datasets[name]) for name in self.datasets if name not in self.features
+        }
+        self.plan.weights = {name: specs.weights_source(weights) for name, weights in self.weights.items()}
         self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
         for name in settings.papers:
             self._add_paper(name)
@@ -76,6 +85,29 @@ class _Loader:
             raise UserError(
                 f"no paper has the scale {settings.scale}: there is no {files}; it says what differs from paper.yaml"
             )
+
+    def _of_weights(self) -> tuple[dict[str, Weights], dict[str, Features]]:
+        """Return what config/weights.yaml and config/features.yaml say."""
+        documents = [read_yaml(self.root, f"config/{name}.yaml") for name in ("weights", "features")]
+        weights: dict[str, Weights] = validated(dict[Name, Weights], documents[:1])
+        features: dict[str, Features] = validated(dict[Name, Features], documents[1:])
+        refuse(checks.of_weights(weights, self.datasets, documents[:1]))
+        refuse(checks.of_features(features, self.datasets, weights, documents[1:]))
+        return weights, features
+
+    def _data(self, name: str) -> Spec:
+        """Add a data set that cells name to the plan, with what it is made of; return its spec."""
+        features = self.features.get(name)
+        if features is None:
+            data = specs.data_spec(name, self.datasets[name])
+            self.plan.work["data", specs.data_name(data)] = data
+            return data
+        of, weights = self._data(features.of), self.weights[features.weights]
+        spec = specs.weights_spec(features.weights, weights)
+        self.plan.work["weights", specs.data_name(spec)] = spec
+        data = specs.features_spec(name, features, of, self.datasets[features.of].shape, weights, spec)
+        self.plan.work["features", specs.data_name(data)] = data
+        return data
 
     def _add_paper(self, name: str) -> None:
         folder = f"config/papers/{name}"
@@ -135,22 +167,21 @@ class _Loader:
         """Add a cell's runs, and what they need, to the plan; return it with their names."""
         cells, model, recipe, split = paper.here.cells[cell.group], cell.model, cell.recipe, cell.split
         dataset = self.datasets[cells.dataset]
-        data = specs.data_spec(cells.dataset, dataset)
-        self.plan.work["data", specs.data_name(data)] = data
+        data = self._data(cells.dataset)
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
             by = paper.here.recipes[search.recipe] if search.recipe else recipe
-            held_out = Split(validation=dataset.validation) if cells.protocol else split
+            held_out = search.split or (Split(validation=dataset.validation) if cells.protocol else split)
             epsilon = search.epsilon or cell.at["epsilon"]
             given = epsilon == "solve" or (by.steps is None and by.epochs is None)
             level = specs.budget_spec(epsilon, cells.delta, cell.at.get("sigma") if given else None)
-            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level), search)
+            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level, cells.train), search)
             study = specs.study_name(spec)
             self.plan.work["search", study] = spec
             searched = dict.fromkeys(search.space if cells.search else map("model.{}".format, model.searched()), study)
         budget = specs.budget_spec(cell.at["epsilon"], cells.delta, cell.at.get("sigma"))
-        run = specs.run_spec(data, dataset, split, model, recipe, budget)
+        run = specs.run_spec(data, dataset, split, model, recipe, budget, cells.train)
         if cells.protocol:
             run = specs.with_authors_protocol(run, cells.protocol, cell.level)
         run = specs.with_values(run, {key: {"study": name} for key, name in searched.items()})
@@ -230,6 +261,7 @@ class _Loader:
     def _to_be_brought(self, cell: Cell) -> bool:
         """Whether nobody can download its data, and no copy was named or prepared."""
         name = cell.at["dataset"]
+        name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return not (self.datasets[name].sources or here)
 

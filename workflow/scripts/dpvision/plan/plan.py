@@ -29,6 +29,7 @@ class Plan:
     folders: dict[str, str] = field(default_factory=dict)
     shared: str = DATA
     sources: dict[str, dict] = field(default_factory=dict)  # data set -> its entry, for the download
+    weights: dict[str, dict] = field(default_factory=dict)  # weights -> their entry, for whoever fetches them
     work: dict[Key, Spec] = field(default_factory=dict)
     artifacts: dict[str, Spec] = field(default_factory=dict)
     papers: dict[str, list[str]] = field(default_factory=dict)  # paper -> its artifacts
@@ -98,12 +99,14 @@ class Plan:
     def dearest_run_of(self, key: Key) -> Spec:
         """Return the same with the greatest values in place of those that searches find: what costs are counted with."""
         spec, run = self.work[key], self.run_of(key)
+        if "recipe" not in run:  # work that is about no training
+            return run
         studies = dict.fromkeys(spec["space"], key[1]) if key[0] == "search" else specs.searched_keys(run)
         found = {at: space.greatest(self.work["search", study]["space"][at]) for at, study in studies.items()}
         return specs.with_findings(run, studies, found)
 
     def data_of(self, key: Key) -> str:
-        return self.folder(("data", self.run_of(key)["data"]["prepared"]))
+        return self.folder(specs.data_key(self.run_of(key)))
 
     def data_for(self, key: Key, products: list[str]) -> list[str]:
         """Return the prepared data that work waits for; none where all its products are there.

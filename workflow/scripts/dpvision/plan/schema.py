@@ -11,6 +11,7 @@ from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config, Device
+from dpvision.config.weights import Features, Weights
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import STAGES
 
@@ -18,10 +19,12 @@ FILES: dict[str, Any] = {
     "claims": dict[Name, Claim],
     "config": Config,
     "datasets": dict[Name, Dataset],
+    "features": dict[Name, Features],
     "devices": list[Device],
     "paper": Paper,
     "published": list[Published],
     "scale": Scale,
+    "weights": dict[Name, Weights],
 }
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the 
     from dpvision.config.datasets import Dataset
     from dpvision.config.papers import Search
     from dpvision.config.recipes import Recipe
+    from dpvision.config.weights import Features, Weights
     from dpvision.models.options import Network
 
 Spec = dict[str, Any]
@@ -46,18 +47,68 @@ def data_spec(name: str, dataset: Dataset) -> Spec:
     return canonical({"kind": "data", "name": name, **kept})
 
 
-def run_spec(data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, budget: Spec | None) -> Spec:
+def weights_source(weights: Weights) -> Spec:
+    """Fetch weights."""
+    return canonical(weights.model_dump(include={"title", "licence", "sources", "mean", "std"}))
+
+
+def weights_spec(name: str, weights: Weights) -> Spec:
+    """Fetch weights, and check that they are those of their network."""
+    model = {**weights.model.as_spec({"label"}), "slug": weights.model.slug()}
+    return canonical({"kind": "weights", "name": name, "sha256": weights.sha256, "model": model, "classes": weights.classes})
+
+
+def features_spec(name: str, features: Features, of: Spec, shape: list[int], weights: Weights, weights_spec: Spec) -> Spec:
+    """Compute features of the images of a prepared data set, `of`, which have a shape."""
+    preprocessing = {"shape": [shape[0], features.size, features.size], "resize": "bilinear"}
+    preprocessing |= weights.model_dump(include={"mean", "std"})
+    made = {
+        "kind": "features",
+        "name": name,
+        **{key: of[key] for key in ("classes", "train", "test")},
+        "shape": features.shape,
+        "of": data_name(of),
+        "weights": {key: weights_spec[key] for key in ("sha256", "model", "classes")} | {"name": data_name(weights_spec)},
+        "preprocessing": preprocessing,
+        "layer": features.layer or "the head's input",
+        "scale": features.scale,
+        "precision": features.precision,
+        "kept": "float16",
+    }
+    return canonical(made)
+
+
+def data_key(run: Spec) -> tuple[str, str]:
+    """Return the stage and the name of the data that a run trains on: images, or features."""
+    return run["data"]["kind"], run["data"]["prepared"]
+
+
+def run_spec(
+    data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, budget: Spec | None, train: str = "all"
+) -> Spec:
     """Train once; the seed is still to be named (`seeded`)."""
     constants = dataset.model_dump(include={"split_seed", "mean", "std"})
     unsaid = {key for key in ("steps", "epochs") if getattr(recipe, key) is None}
+    said = recipe.as_spec(unsaid) | {"batch": batch_of(recipe, dataset.train - split.validation)}
     run = {
         "kind": "run",
         "data": {**data, **constants, **split.as_spec(), "prepared": data_name(data)},
         "model": {**model.as_spec({"label"}), "slug": model.slug()},
-        "recipe": recipe.as_spec(unsaid),
+        "recipe": said,
         "budget": budget,
+        **({"train": train} if train != "all" else {}),
     }
     return canonical(run)
+
+
+def batch_of(recipe: Recipe, count: int) -> int:
+    """Return the expected batch of a recipe where there are so many training examples."""
+    return count if recipe.batch == "all" else recipe.batch
+
+
+def trained_part(run: Spec) -> str:
+    """Return what of the network trains: head, norms, all."""
+    return str(run.get("train", "all"))
 
 
 def budget_spec(epsilon: float | str | None, delta: float, sigma: float | None = None) -> Spec | None:
@@ -107,7 +158,7 @@ def seeded(run: Spec, seed: int) -> Spec:
 
 def study_spec(run: Spec, search: Search) -> Spec:
     """Search: `run` is trained with other values at the keys of the space, its seed the search's; each trial on one device."""
-    kept = search.as_spec({"epsilon", "recipe"})
+    kept = search.as_spec({"epsilon", "recipe", "split"})
     varied = with_values(seeded(on_one_device(run), search.seed), dict.fromkeys(search.space))
     return canonical({"kind": "study", "run": varied, **kept})
 
@@ -139,7 +190,8 @@ def _slug(run: Spec) -> str:
     budget = run["budget"] or {}
     levels = [f"{word}{budget[key]:g}" for word, key in (("eps", "epsilon"), ("sigma", "sigma")) if key in budget]
     level = "-".join(levels).replace("+", "") or "nonprivate"
-    return f"{run['data']['name']}-{run['model']['slug']}-{level}"
+    part = "" if trained_part(run) == "all" else f"-{trained_part(run)}"
+    return f"{run['data']['name']}-{run['model']['slug']}{part}-{level}"
 
 
 def with_values(run: Spec, values: dict[str, Any]) -> Spec:
@@ -172,7 +224,7 @@ def with_findings(run: Spec, studies: dict[str, str], values: dict[str, Any]) ->
 
 def searched_keys(run: Spec) -> dict[str, str]:
     """Return the dotted keys whose value a study finds, at any depth, each with the study's name."""
-    return {key: study for part in ("model", "recipe") for key, study in _searched_below(part, run[part])}
+    return {key: study for part in ("model", "recipe") for key, study in _searched_below(part, run.get(part))}
 
 
 def _searched_below(key: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -285,4 +337,6 @@ def epoch_ends(run: Spec) -> list[int]:
     epochs = run["recipe"].get("epochs", -(-steps * batch // count))
     if "protocol" in run:
         return [epoch * steps // epochs for epoch in range(1, epochs + 1)]
+    if every := run["recipe"].get("evaluate_every"):
+        return [*range(every, steps, every), steps]
     return [min(epoch * count // batch, steps) for epoch in range(1, epochs + 1)]

@@ -51,7 +51,7 @@ def _analysis(name: str, folder: str, product: str, words: tuple[str, str], cost
 
 
 def _data_of(run: Spec) -> list[Key]:
-    return [("data", run["data"]["prepared"])]
+    return [specs.data_key(run)]
 
 
 STAGES = {
@@ -67,6 +67,30 @@ STAGES = {
             job="dpvision.data.prepare:prepare",
             verify="dpvision.verify.digests:data_set",
             logs=("download/{source}.log", "prepare/{name}.log"),
+            shared=True,
+        ),
+        Stage(
+            "weights",
+            "weights",
+            ("weights.json", "provenance.json"),
+            ("file of weights", "files of weights"),
+            needs=lambda spec: [],
+            cost=None,
+            job="dpvision.data.weights:obtain",
+            verify="dpvision.verify.digests:weights",
+            logs=("weights/{name}.log",),
+            shared=True,
+        ),
+        Stage(
+            "features",
+            "features",
+            ("dataset.json", "provenance.json"),
+            ("set of features", "sets of features"),
+            needs=lambda spec: [("data", spec["of"]), ("weights", spec["weights"]["name"])],
+            cost=lambda spec, run, batch, workers: cost.features(spec),
+            job="dpvision.training.features:compute",
+            verify="dpvision.verify.digests:features",
+            logs=("features/{name}.log",),
             shared=True,
         ),
         Stage(

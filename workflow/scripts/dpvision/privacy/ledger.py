@@ -106,7 +106,12 @@ def no_ledger() -> dict:
 
 
 def price(trials: list[Mechanism]) -> dict[str, Any]:
-    """Return the `privacy` part of a search's best.json: q, σ and steps of its trials, in `each` where they differ."""
+    """Return the `privacy` part of a search's best.json: q, σ and steps of its trials, in `each` where they differ.
+
+    Of trials without a budget there is nothing to say: a run that they chose for is not private either.
+    """
+    if not trials:
+        return {"private": False}
     parts = [
         {"trials": count, "sampling_rate": trial.q, "noise_multiplier": trial.sigma, "steps": trial.steps}
         for trial, count in sorted(Counter(trials).items(), key=lambda part: (part[0].q, part[0].sigma, part[0].steps))

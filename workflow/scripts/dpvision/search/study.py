@@ -294,7 +294,7 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
 def _mechanisms(spec: specs.Spec, trials: list[FrozenTrial]) -> list[Mechanism]:
     """Return q, σ and steps of each trial: a searched batch or length has its own."""
     found = [mechanism_of(solved(specs.with_values(spec["run"], trial.params))) for trial in trials]
-    return [mechanism for mechanism in found if mechanism]  # each has one: a search names its ε
+    return [mechanism for mechanism in found if mechanism]  # each has one, or none has: that search is not private
 
 
 def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
@@ -313,9 +313,9 @@ def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
         row |= {key: epoch.get(key) for key in measured}
         row |= dict.fromkeys(("sampling_rate", "sigma", "steps", "epsilon"))
         if trial.params.keys() == spec["space"].keys():  # else its worker died while it drew them
-            (spends,) = _mechanisms(spec, [trial])
-            epsilon = spends.epsilon(spec["run"]["budget"]["delta"])
-            row |= {"sampling_rate": spends.q, "sigma": spends.sigma, "steps": spends.steps, "epsilon": epsilon}
+            for spends in _mechanisms(spec, [trial]):
+                epsilon = spends.epsilon(spec["run"]["budget"]["delta"])
+                row |= {"sampling_rate": spends.q, "sigma": spends.sigma, "steps": spends.steps, "epsilon": epsilon}
         rows.append(row)
     return rows
 

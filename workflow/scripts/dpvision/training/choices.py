@@ -31,7 +31,7 @@ class Decided:
             "processor": torch.cuda.get_device_name(device) if device.type == "cuda" else processor(),
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
-        }
+        } | ({"train": spec["train"]} if "train" in spec else {})
         self.file = folder / f"{spec['model']['slug']}-{digest(self.kind)}.json"
 
     def read(self, kinds: Kinds) -> Choices:

@@ -1,4 +1,4 @@
-"""Images and labels on the device, once, as bytes; a batch becomes numbers when it is asked for."""
+"""Images and labels on the device, once, as bytes; a batch becomes numbers when it is asked for. Or features, as numbers."""
 
 import math
 
@@ -10,6 +10,8 @@ from torch import Tensor
 class Examples:
     def __init__(self, images: np.ndarray, labels: np.ndarray, mean: list[float], std: list[float], device: torch.device):
         self.images, self.labels = (torch.as_tensor(np.require(a, requirements="W")).to(device) for a in (images, labels))
+        if self.images.is_floating_point():  # features: numbers already, which nothing normalises
+            self.images = self.images.float()
         self.mean = torch.tensor(mean, device=device).view(-1, 1, 1)
         self.std = torch.tensor(std, device=device).view(-1, 1, 1)
         self.black = -self.mean / self.std
@@ -20,7 +22,17 @@ class Examples:
     def batch(self, indices: Tensor | slice) -> tuple[Tensor, Tensor]:
         if isinstance(indices, Tensor):
             indices = indices.to(self.images.device)
+        if self.images.is_floating_point():
+            return self.images[_as_slice(indices)], self.labels[indices]
         return (self.images[indices].float() / 255 - self.mean) / self.std, self.labels[indices]
+
+
+def _as_slice(indices: Tensor | slice) -> Tensor | slice:
+    """Return ascending indices without a gap as a slice, which copies nothing: with q = 1 a sample is everything."""
+    if isinstance(indices, slice) or not len(indices):
+        return indices
+    first, last = int(indices[0]), int(indices[-1])
+    return slice(first, last + 1) if last - first == len(indices) - 1 else indices
 
 
 def pieces(indices: Tensor, physical_batch: int) -> tuple[Tensor, ...]:

@@ -20,7 +20,7 @@ from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, ClippedSum
 from dpvision.privacy.mechanism import mechanism_of
-from dpvision.training import initializations, optimizers, schedules
+from dpvision.training import initializations, optimizers, parts, schedules
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
 from dpvision.training.devices import ALONE, Devices
@@ -78,6 +78,11 @@ class Training:
             self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0])
             if first := recipe.get("initialization"):
                 initializations.module(first["name"]).apply(first, self.network)
+        self.part = specs.trained_part(spec)
+        if self.part != "all":
+            parts.zero_head(self.network)
+            parts.freeze(self.network, self.part)
+        self.begun_with = parts.digests_of(self.network.state_dict()) if self.part != "all" else None
         self.network.to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
         self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)

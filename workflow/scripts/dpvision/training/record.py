@@ -31,6 +31,7 @@ from torch import nn
 from dpvision.errors import UserError
 from dpvision.files import digest, file_digest, read_json, replacing, write_csv, write_json
 from dpvision.models import build
+from dpvision.training import parts
 
 if TYPE_CHECKING:
     from dpvision.training.fit import Training  # who only reads a record does not wait for what trains
@@ -78,7 +79,9 @@ def _write(folder: Path, training: "Training", ledger: dict[str, Any], provenanc
     write_json(folder / "metrics.json", finite(metrics(training)))
     write_csv(folder / "history.csv", training.history)
     write_json(folder / "ledger.json", finite(ledger))
-    digests = {"weights_sha256": _write_weights(folder / "weights.safetensors", training.network)}
+    digests: dict[str, str] = {"weights_sha256": _write_weights(folder / "weights.safetensors", training.network)}
+    if training.begun_with:
+        provenance = provenance | {"trained": parts.account(training.network, training.begun_with, training.part)}
     if training.average:
         digests["averaged_sha256"] = _write_weights(folder / "averaged.safetensors", training.average.network)
     write_json(folder / "provenance.json", provenance | digests)

@@ -41,9 +41,19 @@ def source(place: Place) -> Iterator[Finding]:
 
 def data_set(place: Place, key: Key) -> Iterator[Finding]:
     """Check that a data set's description proves itself, is of its spec, and of the raw files that were fetched."""
+    yield from features(place, key)
+    raw = Path(place.plan.shared) / "raw" / key[1].rsplit("-", 1)[0] / "files.json"
+    if place.archive and Path(place.plan.product(key)).exists():
+        spec = place.plan.work[key]
+        found = {key: value["md5"] for key, value in files.read_json(raw)["files"].items()} if raw.exists() else ABSENT
+        yield from equal(f"data/raw/{spec['name']}/files.json", "MD5s of the raw files", spec["files"], found)
+
+
+def features(place: Place, key: Key) -> Iterator[Finding]:
+    """Check that the description of a data set, or of features, proves itself and is of its spec."""
     name = key[1]
     file = Path(place.plan.product(key))
-    where = f"data/prepared/{name}/dataset.json"
+    where = f"data/{file.parent.parent.name}/{name}/dataset.json"
     if not file.exists():
         yield Finding(where, "file missing", "the digests of the data", ABSENT)
         return
@@ -54,6 +64,16 @@ def data_set(place: Place, key: Key) -> Iterator[Finding]:
     if place.archive:
         spec = place.plan.work[key]
         yield from equal("plan.json", f"digest of the spec of {name}", files.digest(spec), said["spec"])
-        raw = Path(place.plan.shared) / "raw" / spec["name"] / "files.json"
-        found = {key: value["md5"] for key, value in files.read_json(raw)["files"].items()} if raw.exists() else ABSENT
-        yield from equal(f"data/raw/{spec['name']}/files.json", "MD5s of the raw files", spec["files"], found)
+
+
+def weights(place: Place, key: Key) -> Iterator[Finding]:
+    """Check that weights are those that their spec names by SHA-256."""
+    file = Path(place.plan.product(key))
+    where = f"data/weights/{key[1]}/weights.json"
+    if not file.exists():
+        yield Finding(where, "file missing", "the digest of the weights", ABSENT)
+        return
+    said = files.read_json(file)
+    yield from equal(where, "digest of its spec, by the folder's name", key[1].rsplit("-", 1)[1], said["spec"])
+    if place.archive:
+        yield from equal(where, "SHA-256 by the spec", place.plan.work[key]["sha256"], said["sha256"])

@@ -63,6 +63,9 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
 
 def _price_of_trials(spec: specs.Spec, best: dict[str, Any], trials: list[dict[str, str]], where: str) -> Iterator[Finding]:
     """Compare q, σ and steps of the trials with those that their values give."""
+    if spec["run"]["budget"] is None:
+        yield from equal(where, "privacy of trials without a budget", price([]), best["privacy"])
+        return
     each = [mechanism_of(solved(specs.with_values(spec["run"], _values(spec, row)))) for row in trials]
     by_values = parts_of(price([trial for trial in each if trial]))
     says = parts_of(best["privacy"])

@@ -45,6 +45,8 @@ def record(place: Place, key: Key) -> Iterator[Finding]:
         if said in provenance and place.weights:
             sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
             yield from equal(f"{where}/{name}", "SHA-256 by provenance.json", provenance[said], sha)
+    if "train" in spec:
+        yield from _frozen(place, spec, provenance, folder)
     yield from data_of(place, spec, provenance, f"{where}/provenance.json")
     found = {study: _best(place, study) for study in sorted(set(spec.get("found_by", {}).values()))}
     yield from _findings(spec, found, f"{where}/spec.json")
@@ -61,12 +63,30 @@ def _best(place: Place, study: str) -> dict[str, Any]:
 
 def data_of(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
     """Check that a result was made with the data that are described here."""
-    description = Path(place.plan.product(("data", spec["data"]["prepared"])))
+    description = Path(place.plan.product(specs.data_key(spec)))
     if not description.exists():
         return
     there = content_digest(read_json(description))
     for session in [provenance, *provenance.get("sessions", [])]:
         yield from equal(where, f"digest of the data {spec['data']['prepared']}", there, session.get("data", there))
+
+
+def _frozen(place: Place, spec: specs.Spec, provenance: dict[str, Any], folder: Path) -> Iterator[Finding]:
+    """Check that what was frozen is in the weights as it was before the training, to the bit."""
+    said, where = provenance.get("trained", ABSENT), f"{place.name(folder)}/provenance.json"
+    if not isinstance(said, dict):
+        yield Finding(where, "trained", "what moved, and that the rest did not", ABSENT)
+        return
+    yield from equal(where, "trained.part by the spec", spec["train"], said["part"])
+    frozen = said["frozen_sha256"]
+    yield from equal(where, "trained.frozen_sha256, before and after", frozen["before"], frozen["after"])
+    if place.weights:
+        from safetensors.torch import load_file
+
+        from dpvision.training.parts import digests_of, frozen_sha256
+
+        there = frozen_sha256(digests_of(load_file(folder / "weights.safetensors")), said["trained"])
+        yield from equal(where, "trained.frozen_sha256 by weights.safetensors", there, frozen["after"])
 
 
 def _findings(spec: specs.Spec, found: dict[str, dict], where: str) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
         mean = sum(values) / len(values)
         rows.append(about | {"series": TEST, "accuracy": mean, "low": min(values), "high": max(values), "n": len(values)})
     datasets = {cell["at"]["dataset"] for cell in spec["cells"]}
-    for row in (row for row in spec["published"] if row["at"]["dataset"] in datasets):
+    for row in (row for row in spec["published"] if row["at"].get("dataset") in (None, *datasets)):
         model = row["at"]["model"]
         name = spec["works"].get(model, model)
         rows.append(

@@ -1,0 +1,1 @@
+"""torchvision's networks as they are, to begin with public weights."""

@@ -1,0 +1,45 @@
+"""What a paper can say of a network that public weights are for; light."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from dpvision.models.options import Network
+
+BY_EXAMPLE = ("convnext_tiny",)  # normalise each example by itself; the others normalise by batches
+
+
+class Options(Network):
+    """A network of torchvision's for colour images, batch normalisation and all, without dropout and stochastic depth."""
+
+    family: Literal["backbone"]
+    """torchvision's own networks, to begin with public weights."""
+    network: Literal[
+        "convnext_tiny",
+        "densenet121",
+        "efficientnet_b0",
+        "mobilenet_v2",
+        "mobilenet_v3_large",
+        "mobilenet_v3_small",
+        "regnet_y_400mf",
+        "resnet18",
+        "resnet34",
+        "resnet50",
+        "wide_resnet50_2",
+    ]
+    """Its name there. Nothing is downloaded for it: weights come from an entry in config/weights.yaml."""
+
+    def slug(self) -> str:
+        return self.network.replace("_", "-")
+
+    def mixes_examples(self) -> bool:
+        return self.network not in BY_EXAMPLE
+
+    def faults(self, private: bool) -> Iterator[tuple[str, str]]:
+        if private and self.mixes_examples():
+            yield (
+                "network",
+                (
+                    "not under differential privacy where all of it trains: its batch normalisation mixes examples; train its "
+                    "head, or its norms, which leaves batch normalisation with the statistics of the public weights"
+                ),
+            )

@@ -1,0 +1,1 @@
+"""A linear layer alone: the head on features that were computed once."""

@@ -1,0 +1,135 @@
+"""Features: what a network with public weights makes of a data set's images, in evaluation mode, computed once.
+
+They lie as a prepared data set does, and any number of trainings share them. An example's features depend on that example
+and on the public weights alone: so what is trained on them is as private as what is trained on images.
+"""
+
+import logging
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dpvision.data import weights
+from dpvision.data.prepare import ARRAYS
+from dpvision.data.prepared import Prepared, load
+from dpvision.errors import UserError
+from dpvision.files import digest, file_digest, read_json, replacing, write_json
+from dpvision.logs import Progress
+from dpvision.models import build
+from dpvision.plan.cost import FEATURES_AT_ONCE
+from dpvision.provenance import Origin
+from dpvision.training.machine import device
+from dpvision.training.parts import head_of
+from dpvision.training.precision import in_precision
+
+log = logging.getLogger(__name__)
+
+
+def compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_folder: Path, folder: Path) -> None:
+    """Leave the arrays, dataset.json, which proves them, and provenance.json; `of` is the spec of the images."""
+    origin = Origin(f"dpvision.training.features dpvision.models.{spec['weights']['model']['family']}.network")
+    prepared = load(images, of)
+    network = Network(spec, weights_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split in ("train", "test"):
+        _write(spec, network, prepared, split, folder)
+    source = read_json(images / "dataset.json")
+    about = {key: source[key] for key in ("title", "licence", "class_names", "images_per_class", "train", "test", "classes")}
+    about["source"] = f"{source['source']}; features by {read_json(weights_folder / 'weights.json')['title']}"
+    made = {"name": spec["name"], "spec": digest(spec), "shape": spec["shape"], "images": prepared.digest}
+    sha256 = {f"{name}.npy": file_digest(folder / f"{name}.npy") for name in ARRAYS}
+    description = {**about, **made, "sha256": sha256}
+    write_json(folder / "dataset.json", description | {"digest": digest(description)})
+    write_json(folder / "provenance.json", origin.provenance(spec, data=prepared.digest))
+    for split in ("train", "test"):
+        _note(folder, split).unlink()
+        _part(folder, split).unlink()
+
+
+class Network:
+    """The network up to the layer that a spec names, with its preprocessing."""
+
+    def __init__(self, spec: dict[str, Any], folder: Path) -> None:
+        of, how = spec["weights"], spec["preprocessing"]
+        self.spec, self.device = spec, device()
+        network = build(of["model"], of["classes"], how["shape"][0])
+        network.load_state_dict(weights.load(folder, of))
+        network.eval().to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.compute = in_precision(network, spec["precision"])
+        self.mean, self.std = (torch.tensor(how[key], device=self.device).view(-1, 1, 1) for key in ("mean", "std"))
+        self.found: Tensor | None = None
+        named = dict(network.named_modules())
+        if spec["layer"] == "the head's input":
+            head_of(network)[1].register_forward_pre_hook(lambda layer, inputs: self._keep(inputs[0]))
+        elif spec["layer"] in named:
+            named[spec["layer"]].register_forward_hook(lambda layer, inputs, output: self._keep(output))
+        else:
+            raise UserError(
+                f"{spec['name']}: the network has no layer {spec['layer']}; there are: {', '.join(filter(None, named))}"
+            )
+
+    def _keep(self, found: Tensor) -> None:
+        self.found = found
+
+    @torch.inference_mode()
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Return the features of images, examples x channels x height x width, uint8."""
+        x = torch.from_numpy(np.array(images)).to(self.device).float().div_(255)
+        x = x.expand(-1, self.spec["preprocessing"]["shape"][0], -1, -1)  # of greyscale, each channel is the one there is
+        x = F.interpolate(x, self.spec["preprocessing"]["shape"][1:], mode="bilinear", antialias=True)
+        self.compute(((x - self.mean) / self.std).contiguous(memory_format=torch.channels_last))
+        assert self.found is not None
+        features = self.found.float()
+        features = features.mean((2, 3)) if features.dim() == 4 else features
+        if list(features.shape[1:]) != self.spec["shape"]:
+            raise UserError(
+                f"{self.spec['name']}: config/features.yaml says shape: {self.spec['shape']}, the layer gives "
+                f"{list(features.shape[1:])}. Put that right there."
+            )
+        if self.spec["scale"] == "norm":  # each by itself: nothing of one example is in another's
+            features = F.normalize(features)
+        return features.half().cpu().numpy()
+
+
+def _part(folder: Path, split: str) -> Path:
+    return folder / f".{split}.npy"
+
+
+def _note(folder: Path, split: str) -> Path:
+    """Return the file that says how far a split is; it stays until all is described."""
+    return folder / f".{split}.json"
+
+
+def _write(spec: dict[str, Any], network: Network, prepared: Prepared, split: str, folder: Path) -> None:
+    """Write a split's features and labels; what a killed job wrote of them is kept.
+
+    Snakemake deletes the files of a job that did not end: so the part lies beside, under a name that it does not know.
+    """
+    images, labels = getattr(prepared, f"{split}_images"), getattr(prepared, f"{split}_labels")
+    with replacing(folder / f"{split}_labels.npy") as beside:
+        np.save(beside, labels)
+    part, note, whose = _part(folder, split), _note(folder, split), {"spec": digest(spec), "images": prepared.digest}
+    said = read_json(note) if note.exists() and part.exists() else {}
+    done = said.pop("done", 0) if said.items() >= whose.items() else 0
+    shape = (len(images), *spec["shape"])
+    kept = np.lib.format.open_memmap(part, mode="r+" if done else "w+", dtype=np.float16, shape=shape)
+    if done:
+        log.info("%s: goes on behind %d of %d examples", split, done, len(images))
+    with closing(Progress(f"{spec['name']} {split}", len(images))) as progress:
+        for start in range(done, len(images), FEATURES_AT_ONCE):
+            end = min(start + FEATURES_AT_ONCE, len(images))
+            kept[start:end] = network(images[start:end])
+            kept.flush()
+            write_json(note, whose | {"done": end})
+            progress.step(end, lambda: "examples")
+            if end // 10_000 > start // 10_000 or end == len(images):
+                log.info("%s: %d of %d examples", split, end, len(images))
+    del kept
+    with replacing(folder / f"{split}_images.npy") as beside:
+        shutil.copyfile(part, beside)

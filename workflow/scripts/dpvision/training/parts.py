@@ -1,0 +1,106 @@
+"""What of a network trains: all of it, its norms with its head, or its head alone; and the proof that the rest stayed.
+
+`head` is the last linear layer. `norms` are scale and shift of normalisation layers, gains and biases of convolutions with
+standardised weights, and the head (De et al. 2022 and later call such a choice FiLM).
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from dpvision.errors import UserError
+from dpvision.models.layers import StandardizedConv2d
+
+log = logging.getLogger(__name__)
+
+NORMS = (nn.GroupNorm, nn.LayerNorm, nn.InstanceNorm2d)
+FIXED = (
+    "batch normalisation keeps the statistics that it started with, in training too: no example's output depends on the "
+    "others of its batch"
+)
+
+
+class FixedBatchNorm(nn.Module):
+    """Batch normalisation by statistics that nothing changes; its state has the names of PyTorch's."""
+
+    def __init__(self, norm: _BatchNorm) -> None:
+        super().__init__()
+        self.eps, self.weight, self.bias = norm.eps, norm.weight, norm.bias
+        for name, buffer in norm.named_buffers():
+            self.register_buffer(name, buffer)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)  # type: ignore[arg-type]
+
+
+def head_of(network: nn.Module) -> tuple[str, nn.Linear]:
+    """Return the head and its name: the last of the linear layers."""
+    linear = [(name, layer) for name, layer in network.named_modules() if isinstance(layer, nn.Linear)]
+    if not linear:
+        raise UserError("the network has no linear layer, which could be its head; train all of it, from its own start")
+    return linear[-1]
+
+
+@torch.no_grad()
+def zero_head(network: nn.Module) -> None:
+    """Put all weights of the head to zero: a new head knows nothing of the classes, and prefers none."""
+    for parameter in head_of(network)[1].parameters():
+        parameter.zero_()
+
+
+def freeze(network: nn.Module, train: str) -> None:
+    """Leave trainable what `train` names, head or norms, and fix the statistics of batch normalisation."""
+    for module in list(network.modules()):
+        for name, layer in module.named_children():
+            if isinstance(layer, _BatchNorm):
+                setattr(module, name, FixedBatchNorm(layer))
+    trained = {id(p) for p in head_of(network)[1].parameters()}
+    if train == "norms":
+        trained |= {id(p) for module in network.modules() for p in _of_norms(module)}
+    for parameter in network.parameters():
+        parameter.requires_grad_(id(parameter) in trained)
+
+
+def _of_norms(module: nn.Module) -> list[nn.Parameter]:
+    """Return those of a layer's own parameters that scale and shift; `gain` is a convolution's, or a skip connection's."""
+    own = dict(module.named_parameters(recurse=False))
+    if isinstance(module, StandardizedConv2d):
+        return [parameter for name, parameter in own.items() if name != "weight"]
+    return [p for name, p in own.items() if isinstance(module, (*NORMS, FixedBatchNorm)) or name.endswith("gain")]
+
+
+def digests_of(state: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return the SHA-256 of each tensor's numbers."""
+    found = {}
+    for name, tensor in state.items():
+        numbers = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+        found[name] = hashlib.sha256(numbers.tobytes()).hexdigest()
+    return found
+
+
+def frozen_sha256(digests: Mapping[str, str], trained: list[str]) -> str:
+    """Return one SHA-256 of all that is not trained, parameters and buffers."""
+    lines = [f"{sha}  {name}\n" for name, sha in sorted(digests.items()) if name not in trained]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def account(network: nn.Module, before: Mapping[str, str], train: str) -> dict[str, Any]:
+    """Say what moved since `before`, and prove that what was frozen did not; a frozen part that moved is an error."""
+    after = digests_of(network.state_dict())
+    trained = [name for name, parameter in network.named_parameters() if parameter.requires_grad]
+    if moved := [name for name in after if name not in trained and after[name] != before[name]]:
+        raise UserError(f"{', '.join(moved)}: frozen, and not as before the training; nothing that this trained may be used")
+    frozen = {"before": frozen_sha256(before, trained), "after": frozen_sha256(after, trained)}
+    unmoved = [name for name in trained if after[name] == before[name]]
+    if unmoved:
+        log.warning("trained, and still to the bit what they were: %s", ", ".join(unmoved))
+    said: dict[str, Any] = {"part": train, "trained": trained, "unmoved": unmoved, "frozen_sha256": frozen}
+    if any(isinstance(layer, FixedBatchNorm) for layer in network.modules()):
+        said["statistics"] = FIXED
+    return said
