@@ -11,6 +11,9 @@ rule search_worker:
         dataset=lambda wildcards: PLAN.data_for(
             ("search", wildcards.study), [f"{RESULTS}/studies/{wildcards.study}/workers/{wildcards.worker}.json"]
         ),
+        start=lambda wildcards: PLAN.start_for(
+            ("search", wildcards.study), [f"{RESULTS}/studies/{wildcards.study}/workers/{wildcards.worker}.json"]
+        ),
     output:
         done=f"{RESULTS}/studies/{{study}}/workers/{{worker}}.json",
     log:

@@ -1,6 +1,6 @@
 """Train: one run, one record.
 
-in   prepared arrays; best.json of the studies that the spec names
+in   prepared arrays; what it starts from, another run or a file of weights; best.json of the studies that the spec names
 out  {results}/runs/RUN/: spec.json, metrics.json, history.csv, ledger.json, weights.safetensors, provenance.json
      (training/record.py says what each holds), and averaged.safetensors where the recipe averages;
      runs/RUN/.whole, which those are links to: a job that finds it there has nothing to do; runs/RUN/.owner: who trains it
@@ -12,6 +12,7 @@ rule train:
     """Train once with one seed; killed, it goes on where it was."""
     input:
         dataset=lambda wildcards: PLAN.data_for(("train", wildcards.run), PLAN.record(("train", wildcards.run))),
+        start=lambda wildcards: PLAN.start_for(("train", wildcards.run), PLAN.record(("train", wildcards.run))),
         studies=lambda wildcards: [PLAN.product(key) for key in PLAN.needs(("train", wildcards.run)) if key[0] == "search"],
     output:
         spec=f"{RESULTS}/runs/{{run}}/spec.json",

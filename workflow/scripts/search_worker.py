@@ -23,4 +23,5 @@ with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
         Path(snakemake.params.decided),
         snakemake.resources.physical_batch,
         snakemake.resources.mem_mb,
+        *(Path(proof).parent for proof in snakemake.input.get("start", [])),
     )

@@ -24,4 +24,5 @@ with logs.job(snakemake.log[0]), cards.taken(snakemake.resources.get("gpu", 0)):
         snakemake.resources.physical_batch,
         snakemake.resources.mem_mb,
         snakemake.params.begun,
+        *(Path(proof).parent for proof in snakemake.input.get("start", [])),
     )

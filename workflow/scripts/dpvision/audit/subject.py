@@ -59,7 +59,7 @@ class Subject:
                 "this run is not private: it claims nothing that an audit could refute. Name one with a budget; "
                 "`python -m dpvision status` lists them"
             )
-        run = solved(run)
+        run = solved({key: value for key, value in run.items() if key != "start"})  # weights say nothing of the mechanism
         self.run, self.devices = run, devices
         self.training = Training(run, _made_up(run), PHYSICAL_BATCH, devices.device(), None, MEMORY_MB, devices)
         if self.training.validation:

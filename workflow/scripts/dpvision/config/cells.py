@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict
 
-COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out", "train")
+COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out", "train", "start")
 """Those of every cell, in the order of a table's columns; behind them the keys that its group varies."""
 
 Value = int | float | str | bool | None
@@ -35,6 +35,8 @@ class Where(Strict):
     """How many training examples were held out."""
     train: Literal["norms", "head"] | None = None
     """What of the network trains, where it is not all."""
+    start: Name | None = None
+    """The weights that it begins with: their entry in config/weights.yaml, or a group of cells."""
     varied: dict[str, Value] = {}
     """Keys that the group of cells varies (`recipe.batch`, or `ladder`), and their values."""
 
@@ -98,6 +100,29 @@ class Rung(Strict):
     """Values of the recipe, likewise."""
 
 
+class Start(Strict):
+    """The weights that a network begins with, but for its head, which is new: it begins at zero."""
+
+    weights: Name | None = None
+    """Weights in config/weights.yaml."""
+    cells: Name | None = None
+    """Or of another training: a group of this paper's cells."""
+    where: Where = Where()
+    """Which of the group's cells, if it has several: coordinates that one of them alone has."""
+    seed: Seed | None = None
+    """Of that cell's seeds; null: the first."""
+    take: Literal["last", "averaged"] = "last"
+    """Its weights after the last step, or their moving average there."""
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> "Start":
+        if (self.weights is None) == (self.cells is None):
+            raise ValueError("needs either weights or cells" + (", and has both" if self.weights else ""))
+        if self.weights and len(self.model_fields_set) > 1:
+            raise ValueError("of weights there is nothing else to say; where, seed and take are of cells")
+        return self
+
+
 Varied = Annotated[dict[str, Item], Field(min_length=1)]
 
 
@@ -121,6 +146,9 @@ class Cells(Strict):
     σ is the least for ε."""
     split: Split | None = None
     """How many training examples are held out, and which; null: as the data set says."""
+    start: Start | None = None
+    """The weights that they begin with; null: what the network's family gives it. They are taken as public, and images are
+    normalised as they were when those were trained."""
     train: Literal["all", "norms", "head"] = "all"
     """What of the network trains: the head, which is its last linear layer; with it scale and shift of normalisation layers,
     gains and biases of standardised convolutions; or everything. But for `all` the head starts at zero, and batch

@@ -87,6 +87,7 @@ def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper:
             "protocol": "paper" if cells.protocol else "clean",
             "held_out": split.validation,
             **({"train": cells.train} if cells.train != "all" else {}),
+            **({"start": cells.start.weights or cells.start.cells} if cells.start else {}),
         }
         yield Cell(group, at | varied, varied, model, recipe, split, budget, level)
 

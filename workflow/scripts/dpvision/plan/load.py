@@ -6,7 +6,7 @@ from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.config.base import Name
-from dpvision.config.cells import Split
+from dpvision.config.cells import Split, Start
 from dpvision.config.claims import Claim
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
@@ -23,7 +23,7 @@ from dpvision.plan.specs import Spec
 from dpvision.plan.stages import ANALYSES
 from dpvision.source import ROOT
 
-RULES = ("all", "download", "prepare", "weights", "features", "search_worker", "search", "train")
+RULES: tuple[str, ...] = ("all", "download", "prepare", "weights", "features", "search_worker", "search", "train")
 RULES += tuple(f"analyse_{name}" for name in ANALYSES)
 RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive")
 
@@ -128,7 +128,7 @@ class _Loader:
             as_printed = self._checked(printed, list(printed.artifacts), documents[:1])
         published = self._published(folder, known)
         paper = Source(name, documents, printed, here, published, as_printed, [])
-        paper.cells = [self._trained(paper, cell) for cell in cells]
+        paper.cells = self._all_trained(paper, cells)
         if rows := [read_yaml(self.root, f"{folder}/published.yaml")] if published else []:
             refuse(checks.of_rows(published, printed, as_printed, rows))
         refuse(checks.of_places(here, paper.cells, documents))
@@ -142,7 +142,8 @@ class _Loader:
         """Return a paper's cells, if nothing is wrong with it; `artifacts`: also those that the scale leaves out."""
         problems = [*checks.of_paper(paper, self.datasets, self.taken, artifacts, documents)]
         cells, more = expand(paper, self.datasets, documents)
-        refuse([*problems, *more, *checks.of_cells(cells, paper, self.datasets, documents)])
+        problems += [*more, *checks.of_cells(cells, paper, self.datasets, documents)]
+        refuse([*problems, *checks.of_starts(cells, paper, self.datasets, self.weights, documents)])
         return cells
 
     def _published(self, folder: str, artifacts: list[str]) -> list[Published]:
@@ -159,15 +160,41 @@ class _Loader:
         try:
             paper: Paper = validated(Paper, documents)
             wanted = {group for artifact in paper.artifacts.values() for group in getattr(artifact, "cells", [])}
+            while more := {before for group in wanted if (before := _group_before(paper, group))} - wanted:
+                wanted |= more
             return paper.model_copy(update={"cells": {name: here for name, here in paper.cells.items() if name in wanted}})
         except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
             raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
 
-    def _trained(self, paper: Source, cell: Cell) -> Cell:
+    def _all_trained(self, paper: Source, cells: list[Cell]) -> list[Cell]:
+        """Add the runs of all cells to the plan; those that others start from come before these."""
+        trained: dict[int, Cell] = {}
+
+        def train(cell: Cell) -> Cell:
+            if id(cell) not in trained:
+                start = paper.here.cells[cell.group].start
+                before = checks.cell_before(start, cells) if start and start.cells else None
+                trained[id(cell)] = self._trained(paper, cell, before and train(before))
+            return trained[id(cell)]
+
+        return [train(cell) for cell in cells]
+
+    def _start(self, start: Start, before: Cell | None) -> specs.Start:
+        """Return what a cell begins with; `before` is the cell whose training that is."""
+        if before is None:
+            weights = self.weights[str(start.weights)]
+            spec = specs.weights_spec(str(start.weights), weights)
+            self.plan.work["weights", specs.data_name(spec)] = spec
+            return specs.start_from_weights(spec, weights)
+        name = before.runs[str(start.seed)] if start.seed is not None else next(iter(before.runs.values()))
+        return specs.start_from_run(self.plan.work["train", name], start.take)
+
+    def _trained(self, paper: Source, cell: Cell, before: Cell | None) -> Cell:
         """Add a cell's runs, and what they need, to the plan; return it with their names."""
         cells, model, recipe, split = paper.here.cells[cell.group], cell.model, cell.recipe, cell.split
         dataset = self.datasets[cells.dataset]
         data = self._data(cells.dataset)
+        begins = cells.train, self._start(cells.start, before) if cells.start else None
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
@@ -176,12 +203,12 @@ class _Loader:
             epsilon = search.epsilon or cell.at["epsilon"]
             given = epsilon == "solve" or (by.steps is None and by.epochs is None)
             level = specs.budget_spec(epsilon, cells.delta, cell.at.get("sigma") if given else None)
-            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level, cells.train), search)
+            spec = specs.study_spec(specs.run_spec(data, dataset, held_out, model, by, level, *begins), search)
             study = specs.study_name(spec)
             self.plan.work["search", study] = spec
             searched = dict.fromkeys(search.space if cells.search else map("model.{}".format, model.searched()), study)
         budget = specs.budget_spec(cell.at["epsilon"], cells.delta, cell.at.get("sigma"))
-        run = specs.run_spec(data, dataset, split, model, recipe, budget, cells.train)
+        run = specs.run_spec(data, dataset, split, model, recipe, budget, *begins)
         if cells.protocol:
             run = specs.with_authors_protocol(run, cells.protocol, cell.level)
         run = specs.with_values(run, {key: {"study": name} for key, name in searched.items()})
@@ -264,6 +291,12 @@ class _Loader:
         name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return not (self.datasets[name].sources or here)
+
+
+def _group_before(paper: Paper, group: str) -> str | None:
+    """Return the group that one starts from."""
+    start = paper.cells[group].start if group in paper.cells else None
+    return start and start.cells
 
 
 def _left_out(documents: list[Document]) -> list[str]:

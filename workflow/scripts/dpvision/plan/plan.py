@@ -14,6 +14,7 @@ from dpvision.reporting.kinds import KINDS
 
 DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
 FORMAT = 2  # of the artifacts' specs, in plan/ and in archives
+PROOFS = {"train": "provenance.json", "weights": "weights.json"}  # the digests of the weights that a stage leaves
 LABELS = "labels.json"  # of a folder of kept results, beside its plan/
 
 
@@ -116,6 +117,15 @@ class Plan:
         missing whenever the data is being made anew.)
         """
         return [] if all(Path(product).exists() for product in products) else [f"{self.data_of(key)}/dataset.json"]
+
+    def start_for(self, key: Key, products: list[str]) -> list[str]:
+        """Return the small file that proves the weights that work begins with; none where its products are there.
+
+        Snakemake looks at dates alone where a file is large: weights are such.
+        """
+        if all(Path(product).exists() for product in products):
+            return []
+        return [f"{self.folder(below)}/{PROOFS[below[0]]}" for below in specs.start_key(self.run_of(key))]
 
     # --- artifacts ---
 

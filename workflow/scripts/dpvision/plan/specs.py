@@ -11,7 +11,7 @@ import json
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpvision.errors import UserError
 from dpvision.files import canonical_json, digest
@@ -83,11 +83,43 @@ def data_key(run: Spec) -> tuple[str, str]:
     return run["data"]["kind"], run["data"]["prepared"]
 
 
+class Start(NamedTuple):
+    """The weights that a run begins with, as its spec says it, and the constants by which their images were normalised."""
+
+    spec: Spec
+    constants: Spec
+
+
+def start_from_weights(spec: Spec, weights: Weights) -> Start:
+    """Begin with a file of weights."""
+    said = {key: spec[key] for key in ("sha256", "model", "classes")} | {"name": data_name(spec)}
+    return Start({"weights": said}, weights.model_dump(include={"mean", "std"}))
+
+
+def start_from_run(run: Spec, take: str) -> Start:
+    """Begin with the weights of another run, at its last step or averaged."""
+    return Start({"run": run_name(run), "take": take}, {key: run["data"][key] for key in ("mean", "std")})
+
+
+def start_key(run: Spec) -> list[tuple[str, str]]:
+    """Return the stage and the name of what a run begins with; nothing where its network's family says it."""
+    start = run.get("start", {})
+    found = {"train": start.get("run"), "weights": start.get("weights", {}).get("name")}
+    return [(stage, name) for stage, name in found.items() if name]
+
+
 def run_spec(
-    data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, budget: Spec | None, train: str = "all"
+    data: Spec,
+    dataset: Dataset,
+    split: Split,
+    model: Network,
+    recipe: Recipe,
+    budget: Spec | None,
+    train: str = "all",
+    start: Start | None = None,
 ) -> Spec:
     """Train once; the seed is still to be named (`seeded`)."""
-    constants = dataset.model_dump(include={"split_seed", "mean", "std"})
+    constants = dataset.model_dump(include={"split_seed", "mean", "std"}) | (start.constants if start else {})
     unsaid = {key for key in ("steps", "epochs") if getattr(recipe, key) is None}
     said = recipe.as_spec(unsaid) | {"batch": batch_of(recipe, dataset.train - split.validation)}
     run = {
@@ -97,6 +129,7 @@ def run_spec(
         "recipe": said,
         "budget": budget,
         **({"train": train} if train != "all" else {}),
+        **({"start": start.spec} if start else {}),
     }
     return canonical(run)
 

@@ -28,6 +28,13 @@ NOTHING_CHOOSES = (
 )
 CHOOSES = {"validation": VALIDATION_CHOOSES, "test": TEST_CHOOSES, None: NOTHING_CHOOSES}  # by specs.chooser
 STOPS = "the validation loss, without noise, also decides after which epoch the training ends"
+PUBLIC_START = (
+    "the weights that it began with: taken as public; whatever data they were trained on is not protected by this run"
+)
+PUBLIC_FEATURES = (
+    "the network that made the features: taken as public; an example's features are made of that example alone, and scaled by "
+    "nothing of the others"
+)
 NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
@@ -42,7 +49,10 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
     if (divisor := specs.simulated(spec)) > 1:
         return simulated_ledger(*arguments, divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
-    return ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")))
+    said = ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")))
+    if public := [PUBLIC_START] * ("start" in spec) + [PUBLIC_FEATURES] * (spec["data"].get("kind") == "features"):
+        said["not_accounted"] = [*said["not_accounted"], *public]
+    return said
 
 
 def ledger(

@@ -182,8 +182,17 @@ class Study:
         return Checkpoint(self.trial_folder(number) / "checkpoint")
 
 
-def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, physical_batch: int, memory_mb: float) -> None:
-    """Train trials until the study has all of them; `done` says which were ours."""
+def work(
+    spec: specs.Spec,
+    data: Path,
+    folder: Path,
+    done: Path,
+    decided: Path,
+    physical_batch: int,
+    memory_mb: float,
+    start: Path | None = None,
+) -> None:
+    """Train trials until the study has all of them; `done` says which were ours, `start` is what they begin with."""
     if specs.chooser(spec["run"]) != "validation":
         raise UserError(
             f"the search {specs.study_name(spec)} compares its trials by held-out examples, and no examples are held "
@@ -203,7 +212,8 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
                 run = solved(specs.with_values(spec["run"], trial.params))
                 log.info("trial %d: %s", trial.number, canonical_json(trial.params))
                 try:
-                    value = _train(study, trial, run, Training(run, prepared, physical_batch, device(), decided, memory_mb))
+                    training = Training(run, prepared, physical_batch, device(), decided, memory_mb, start=start)
+                    value = _train(study, trial, run, training)
                 except optuna.TrialPruned:
                     study.optuna.tell(trial, state=TrialState.PRUNED)
                 else:

@@ -35,11 +35,11 @@ def evaluate(network: nn.Module, examples: Examples, physical_batch: int, device
     loss = torch.zeros((), dtype=torch.float64, device=examples.labels.device)
     first = five = torch.zeros((), dtype=torch.int64, device=examples.labels.device)
     cpu = loss.device.type == "cpu"
-    at_once = min(physical_batch, ON_A_CPU) if cpu and examples.images.dim() == 4 else physical_batch
+    at_once = min(physical_batch, ON_A_CPU) if cpu and not examples.are_features else physical_batch
     for indices in until_asked_to_leave(pieces(devices.share(torch.arange(len(examples))), at_once), devices):
         images, labels = examples.batch(indices)
         with OnACpu() if cpu else nullcontext():
-            logits = network(images.contiguous(memory_format=torch.channels_last) if images.dim() == 4 else images)
+            logits = network(images.contiguous(memory_format=torch.channels_last) if not examples.are_features else images)
         loss += F.cross_entropy(logits, labels, reduction="sum").double()
         ranked = logits.topk(min(5, logits.shape[1])).indices == labels[:, None]
         first, five = first + ranked[:, 0].sum(), five + ranked.sum()

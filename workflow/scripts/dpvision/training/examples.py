@@ -10,7 +10,8 @@ from torch import Tensor
 class Examples:
     def __init__(self, images: np.ndarray, labels: np.ndarray, mean: list[float], std: list[float], device: torch.device):
         self.images, self.labels = (torch.as_tensor(np.require(a, requirements="W")).to(device) for a in (images, labels))
-        if self.images.is_floating_point():  # features: numbers already, which nothing normalises
+        self.are_features = self.images.dim() == 2  # numbers already, which nothing normalises
+        if self.are_features:
             self.images = self.images.float()
         self.mean = torch.tensor(mean, device=device).view(-1, 1, 1)
         self.std = torch.tensor(std, device=device).view(-1, 1, 1)
@@ -22,7 +23,7 @@ class Examples:
     def batch(self, indices: Tensor | slice) -> tuple[Tensor, Tensor]:
         if isinstance(indices, Tensor):
             indices = indices.to(self.images.device)
-        if self.images.is_floating_point():
+        if self.are_features:
             return self.images[_as_slice(indices)], self.labels[indices]
         return (self.images[indices].float() / 255 - self.mean) / self.std, self.labels[indices]
 

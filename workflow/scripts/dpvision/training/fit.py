@@ -28,6 +28,7 @@ from dpvision.training.evaluate import evaluate
 from dpvision.training.examples import Examples
 from dpvision.training.precision import in_precision
 from dpvision.training.randomness import stream, stream_seed
+from dpvision.training.start import begin
 from dpvision.training.step import Step
 
 QUANTILES = (0.1, 0.5, 0.9)
@@ -37,7 +38,8 @@ Tick = Callable[["Training"], None]
 class Training:
     """One run. `spec` is complete: nothing in it is left to a search.
 
-    `decided` is the folder of choices that runs share (choices.py); `memory_mb` what clipping may use.
+    `decided` is the folder of choices that runs share (choices.py); `memory_mb` what clipping may use; `start` the folder of
+    what it begins with.
     """
 
     def __init__(
@@ -49,8 +51,11 @@ class Training:
         decided: Path | None = None,
         memory_mb: float = math.inf,
         devices: Devices = ALONE,
+        start: Path | None = None,
     ) -> None:
         recipe, seed = spec["recipe"], spec["seed"]
+        if "start" in spec and start is None:
+            raise ValueError("the spec names what the run begins with, and no folder of it was given")
         self.chooser = specs.chooser(spec)
         if self.chooser is None and schedules.follows_validation(name := recipe["schedule"]["name"]):
             raise UserError(
@@ -79,10 +84,13 @@ class Training:
             if first := recipe.get("initialization"):
                 initializations.module(first["name"]).apply(first, self.network)
         self.part = specs.trained_part(spec)
-        if self.part != "all":
+        self.start_sha256 = begin(self.network, spec["start"], start) if start else None
+        self.begun_with: dict[str, str] | None = None
+        if start or self.part != "all":
             parts.zero_head(self.network)
-            parts.freeze(self.network, self.part)
-        self.begun_with = parts.digests_of(self.network.state_dict()) if self.part != "all" else None
+            if self.part != "all":
+                parts.freeze(self.network, self.part)
+            self.begun_with = parts.digests_of(self.network.state_dict())
         self.network.to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
         self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)

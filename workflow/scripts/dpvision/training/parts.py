@@ -94,13 +94,15 @@ def account(network: nn.Module, before: Mapping[str, str], train: str) -> dict[s
     """Say what moved since `before`, and prove that what was frozen did not; a frozen part that moved is an error."""
     after = digests_of(network.state_dict())
     trained = [name for name, parameter in network.named_parameters() if parameter.requires_grad]
-    if moved := [name for name in after if name not in trained and after[name] != before[name]]:
+    moved = [name for name in after if name not in trained and after[name] != before[name]]
+    if moved and train != "all":
         raise UserError(f"{', '.join(moved)}: frozen, and not as before the training; nothing that this trained may be used")
-    frozen = {"before": frozen_sha256(before, trained), "after": frozen_sha256(after, trained)}
     unmoved = [name for name in trained if after[name] == before[name]]
     if unmoved:
         log.warning("trained, and still to the bit what they were: %s", ", ".join(unmoved))
-    said: dict[str, Any] = {"part": train, "trained": trained, "unmoved": unmoved, "frozen_sha256": frozen}
+    said: dict[str, Any] = {"part": train, "trained": trained, "unmoved": unmoved}
+    if train != "all":
+        said["frozen_sha256"] = {"before": frozen_sha256(before, trained), "after": frozen_sha256(after, trained)}
     if any(isinstance(layer, FixedBatchNorm) for layer in network.modules()):
         said["statistics"] = FIXED
     return said

@@ -82,6 +82,8 @@ def _write(folder: Path, training: "Training", ledger: dict[str, Any], provenanc
     digests: dict[str, str] = {"weights_sha256": _write_weights(folder / "weights.safetensors", training.network)}
     if training.begun_with:
         provenance = provenance | {"trained": parts.account(training.network, training.begun_with, training.part)}
+    if training.start_sha256:
+        provenance = provenance | {"start_sha256": training.start_sha256}
     if training.average:
         digests["averaged_sha256"] = _write_weights(folder / "averaged.safetensors", training.average.network)
     write_json(folder / "provenance.json", provenance | digests)

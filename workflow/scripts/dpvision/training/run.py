@@ -37,6 +37,7 @@ def train(
     physical_batch: int,
     memory_mb: float,
     begun: float,
+    start: Path | None = None,
 ) -> None:
     """Train as `spec` says and leave the record; `studies` are the best.json of the searches that it names.
 
@@ -50,7 +51,7 @@ def train(
             show(record)
             Checkpoint(checkpoint, still_ours).remove()
             return
-        work = (spec, data, found, record, checkpoint, decided, physical_batch, memory_mb)
+        work = (spec, data, found, record, checkpoint, decided, physical_batch, memory_mb, start)
         with together(specs.device_count(spec), work) as devices:
             take_part(devices, *work, still_ours)
 
@@ -65,6 +66,7 @@ def take_part(
     decided: Path,
     physical_batch: int,
     memory_mb: float,
+    start: Path | None = None,
     still_ours: Callable[[], None] = lambda: None,
 ) -> None:
     """As one of the processes of a run, of which the first keeps the state and leaves the record."""
@@ -74,7 +76,7 @@ def take_part(
         device = devices.device()
         memory_mb = limit_mb(device, memory_mb / devices.count if device.type == "cpu" else memory_mb)
         prepared = load(data, data_part(spec))
-        training = Training(spec, prepared, physical_batch, device, decided, memory_mb, devices)
+        training = Training(spec, prepared, physical_batch, device, decided, memory_mb, devices, start)
         sessions = _resume(training, place)
         underway = UnderWay(checkpoint, still_ours)
         underway.kept = training.made

@@ -8,6 +8,7 @@ from typing import Any
 from dpvision.data.prepared import content_digest
 from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
+from dpvision.plan.plan import PROOFS
 from dpvision.plan.stages import Key
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import spent
@@ -45,6 +46,7 @@ def record(place: Place, key: Key) -> Iterator[Finding]:
         if said in provenance and place.weights:
             sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
             yield from equal(f"{where}/{name}", "SHA-256 by provenance.json", provenance[said], sha)
+    yield from _start(place, spec, provenance, f"{where}/provenance.json")
     if "train" in spec:
         yield from _frozen(place, spec, provenance, folder)
     yield from data_of(place, spec, provenance, f"{where}/provenance.json")
@@ -69,6 +71,16 @@ def data_of(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: s
     there = content_digest(read_json(description))
     for session in [provenance, *provenance.get("sessions", [])]:
         yield from equal(where, f"digest of the data {spec['data']['prepared']}", there, session.get("data", there))
+
+
+def _start(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
+    """Check that a run began with the weights that are recorded of what it starts from."""
+    for key in specs.start_key(spec):
+        file = Path(place.plan.folder(key)) / PROOFS[key[0]]
+        if file.exists():
+            said = {"train": f"{'averaged' if spec['start'].get('take') == 'averaged' else 'weights'}_sha256"}
+            expected = read_json(file)[said.get(key[0], "safetensors_sha256")]
+            yield from equal(where, f"start_sha256 by {key[1]}", expected, provenance.get("start_sha256", ABSENT))
 
 
 def _frozen(place: Place, spec: specs.Spec, provenance: dict[str, Any], folder: Path) -> Iterator[Finding]:
