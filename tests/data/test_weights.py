@@ -14,6 +14,7 @@ from dpvision.data import packages, weights
 from dpvision.errors import UserError
 from dpvision.files import file_digest, read_json
 from dpvision.models import build
+from dpvision.training.parts import head_of
 
 MODEL = {
     "family": "resnet9",
@@ -146,10 +147,7 @@ def test_a_client_that_fails_says_why(tmp_path, monkeypatch):
 
 def test_a_network_begins_with_all_but_the_head():
     network = build(MODEL, 3, 1)  # of other classes
-    head = (
-        "classifier" if any(name.startswith("classifier") for name in network.state_dict()) else list(network.state_dict())[-1]
-    )
-    head = head.removesuffix(".bias")
+    head, _ = head_of(network)
     before = {key: value.clone() for key, value in network.state_dict().items()}
     weights.begin_with(network, state(), head, "ours")
     for key, value in network.state_dict().items():

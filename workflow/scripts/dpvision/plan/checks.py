@@ -362,10 +362,9 @@ def _of_start(
         found = _cells_before(start, cells)
         if len(found) != 1:
             says = f"{len(found)} cells of {start.cells} are meant, and it must be one"
-            listed = (
-                f": {'; '.join(named(cell.at) for cell in found[:3])}. Say more in `where`" if found else "; change `where`"
-            )
-            yield complaint(documents, where, says + listed)
+            listed = "; ".join(named(cell.at) for cell in found[:3])
+            remedy = f": {listed}. Say more in `where`" if found else "; change `where`"
+            yield complaint(documents, where, says + remedy)
             return
         network, of = found[0].model, f"the cell of {start.cells}"
         seeds = paper.cells[found[0].group].seeds or paper.seeds

@@ -296,7 +296,7 @@ class _Loader:
 def _group_before(paper: Paper, group: str) -> str | None:
     """Return the group that one starts from."""
     start = paper.cells[group].start if group in paper.cells else None
-    return start and start.cells
+    return start.cells if start else None
 
 
 def _left_out(documents: list[Document]) -> list[str]:
