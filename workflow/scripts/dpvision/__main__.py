@@ -68,6 +68,10 @@ def main() -> None:
     compared = command("again", _again, "an artifact of an archive beside the same one made again")
     compared.add_argument("archive", type=Path, help="the folder of an unpacked archive, in whose source/ it was made again")
     compared.add_argument("artifact", help="a table or figure: table1")
+    trying = command("try", _try, "write a small paper for a folder of pictures: a private head on public weights")
+    trying.add_argument("folder", type=Path, help="pictures in a folder a class, or in such below train/ and test/")
+    trying.add_argument("--name", help="in the configuration (default: made of the folder's)")
+    trying.add_argument("--from-scratch", action="store_true", help="and a network from scratch, which takes far longer")
     command("schema", _schema, "write the JSON schemas of the configuration to config/schema, and config/README.md")
 
     arguments = vars(parser.parse_args())
@@ -227,6 +231,12 @@ def _again(archive: Path, artifact: str) -> None:
 
 def _as_json(value: object) -> str:
     return json.dumps(value, indent=2)
+
+
+def _try(folder: Path, name: str | None, from_scratch: bool) -> None:
+    from dpvision.trying import try_folder
+
+    print("\n".join(try_folder(folder, name, from_scratch, _here())))
 
 
 def _schema() -> None:

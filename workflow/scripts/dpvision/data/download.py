@@ -33,9 +33,10 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
     """
     log.info("%s: %s", name, dataset["title"])
     log.info("%s: licence: %s", name, dataset["licence"])
-    datasets.module(name)  # an unknown name is an error before the download, not after it
+    reader = dataset.get("reader", name)
+    datasets.module(reader)  # an unknown name is an error before the download, not after it
     folder.mkdir(parents=True, exist_ok=True)
-    raw = _Raw(name, folder, dataset["files"])
+    raw = _Raw(name, folder, dataset["files"], reader)
     raw.delete_wrong()
 
     origins = [] if raw.missing() == list(raw.expected) else ["already there"]
@@ -73,6 +74,8 @@ class _Raw:
     name: str
     folder: Path
     expected: dict[str, str]
+    reader: str
+    """The file of the data set, or of all of its kind."""
 
     @property
     def unproved(self) -> bool:
@@ -93,7 +96,7 @@ class _Raw:
         """Puts in place what a folder, an archive or a file has of them; returns what was wrong with it."""
         faults = []
         try:
-            for file, content in datasets.understand(self.name, thing):
+            for file, content in datasets.understand(self.reader, thing):
                 if file in self.missing():
                     try:
                         self._place(file, content)
@@ -106,7 +109,7 @@ class _Raw:
     def pack(self, folder: Path, scratch: Path) -> list[str]:
         """Puts in place what was unpacked in a folder; returns what was wrong with it."""
         try:
-            if datasets.pack(self.name, folder, scratch / datasets.UNPACKED):
+            if datasets.pack(self.reader, folder, scratch / datasets.UNPACKED):
                 (scratch / datasets.UNPACKED).rename(self.folder / datasets.UNPACKED)
         except FAULTS as error:
             return [str(error)]
@@ -222,7 +225,7 @@ def _no_source(raw: _Raw, faults: list[str]) -> str:
     tried = "\n".join(f"  - {fault}" for fault in faults)
     return (
         f"{raw.name}: could not get {', '.join(raw.missing())}.\n{tried}\n"
-        f"Without a network: put {datasets.understood(raw.name, list(raw.expected))} into a folder and name it "
+        f"Without a network: put {datasets.understood(raw.reader, list(raw.expected))} into a folder and name it "
         f"in config/config.yaml:\n"
         f"  folders: {{{raw.name}: /path/to/it}}\n"
         f"or on the command line: --config 'folders={{{raw.name}: /path/to/it}}'\n"

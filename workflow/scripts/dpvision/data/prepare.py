@@ -23,9 +23,9 @@ KINDS = {"md5": "MD5", "sha256": "SHA-256"}
 
 def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
     """Writes an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json."""
-    origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec['name']}")
+    origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec.get('reader', spec['name'])}")
     _check_raw(spec, raw)
-    contents = datasets.read(spec["name"], raw)
+    contents = datasets.read(spec, raw)
     _check_contents(spec, contents)
     for name in ARRAYS:
         with files.replacing(folder / f"{name}.npy") as beside:
@@ -87,5 +87,6 @@ def _description(spec: dict[str, Any], contents: "datasets.Arrays | Pictures", r
             "train": np.bincount(contents.train_labels, minlength=spec["classes"]).tolist(),
             "test": np.bincount(contents.test_labels, minlength=spec["classes"]).tolist(),
         },
+        **({"duplicates": found} if (found := getattr(contents, "duplicates", None)) else {}),
         "sha256": {f"{name}.npy": files.file_digest(folder / f"{name}.npy") for name in ARRAYS},
     }

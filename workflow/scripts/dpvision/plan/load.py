@@ -264,7 +264,7 @@ class _Loader:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}
                 if stages == ["search"]:  # of a search alone: its own ε, which several cells may share
-                    at = at | {"epsilon": trials["budget"].get("epsilon", "solve")}
+                    at = at | {"epsilon": trials["budget"].get("epsilon", "solve") if trials["budget"] else None}
         divisor = cell.recipe.simulate
         return {"at": at, "work": work} | ({"simulated": divisor} if divisor else {})
 

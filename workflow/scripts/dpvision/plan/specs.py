@@ -38,13 +38,18 @@ def canonical(spec: Spec) -> Spec:
 
 def source_spec(dataset: Dataset) -> Spec:
     """Download a data set."""
-    return canonical(dataset.model_dump(include={"title", "licence", "sources", "files"}))
+    return canonical(dataset.model_dump(include={"title", "licence", "sources", "files"}) | _reader(dataset))
+
+
+def _reader(dataset: Dataset) -> Spec:
+    """Return who reads a data set, where it is not the file of its own name."""
+    return {"reader": dataset.reader} if dataset.reader else {}
 
 
 def data_spec(name: str, dataset: Dataset) -> Spec:
     """Prepare a data set."""
     kept = dataset.model_dump(include={"files", "classes", "shape", "train", "test"})
-    return canonical({"kind": "data", "name": name, **kept})
+    return canonical({"kind": "data", "name": name, **kept, **_reader(dataset)})
 
 
 def weights_source(weights: Weights) -> Spec:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,8 +52,10 @@ class Arrays:
         np.save(file, getattr(self, name))
 
 
-def read(name: str, raw: Path) -> "Arrays | Pictures":
-    contents: Arrays | Pictures = module(name).read(raw)
+def read(spec: dict[str, Any], raw: Path) -> "Arrays | Pictures":
+    """Return a data set by its spec; a file that serves many has `read_as(spec, raw)` in the place of `read(raw)`."""
+    reader = module(spec.get("reader", spec["name"]))
+    contents: Arrays | Pictures = reader.read_as(spec, raw) if hasattr(reader, "read_as") else reader.read(raw)
     return contents
 
 

@@ -1,0 +1,319 @@
+"""A small paper on public weights, made whole without Snakemake: its plan, its records, its artifacts, and what verifies them.
+
+Weights are a file of the user's: a small network that was not trained at all. The data are the digits.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+
+from dpvision import plan
+from dpvision.data.download import fetch
+from dpvision.data.prepare import prepare
+from dpvision.data.weights import obtain
+from dpvision.errors import UserError
+from dpvision.files import file_digest, read_json, write_if_changed
+from dpvision.models import build
+from dpvision.plan import specs
+from dpvision.plan.plan import folder_of
+from dpvision.plan.resources import asked, cost_of
+from dpvision.reporting.figures import write_figure
+from dpvision.reporting.tables import write_table
+from dpvision.search.study import conclude, work
+from dpvision.training.features import compute
+from dpvision.training.run import train
+from dpvision.verify.verdict import verify
+
+ROOT = Path(__file__).parents[1]
+NETWORK = {"family": "resnet9", "label": "ResNet-9", "width": 0.0625, "groups": 4}
+SGD = {"name": "sgd", "learning_rate": 5.0}
+RECIPE = {"optimizer": SGD, "schedule": {"name": "constant"}, "batch": "all", "steps": 4, "evaluate_every": 2, "clip": 0.5}
+PAPER: dict[str, Any] = {
+    "title": "small",
+    "seeds": [1, 2],
+    "models": {"linear": {"family": "linear", "label": "head"}, "network": NETWORK},
+    "recipes": {"full": RECIPE, "average": RECIPE | {"averaging": {"decay": 0.9}}},
+    "searches": {
+        "tune": {
+            "space": {"recipe.steps": [2, 3], "recipe.optimizer.learning_rate": [1.0, 5.0]},
+            "sampler": "grid",
+            "trials": 4,
+            "split": {"validation": 400},
+        }
+    },
+    "cells": {
+        "heads": {
+            "dataset": "digits_seen",
+            "models": ["linear"],
+            "recipe": "full",
+            "epsilons": [2.0, None],
+            "delta": 1.0e-4,
+            "split": {"validation": 0},
+            "search": "tune",
+        },
+        "before": {"dataset": "digits", "models": ["network"], "recipe": "average", "epsilons": [None], "seeds": [7, 8]},
+        "tuned": {
+            "dataset": "digits",
+            "models": ["network"],
+            "recipe": "full",
+            "epsilons": [8.0],
+            "delta": 1.0e-4,
+            "seeds": [1],
+            "start": {"cells": "before", "seed": 8, "take": "averaged"},
+            "train": "norms",
+        },
+        "from_file": {
+            "dataset": "digits",
+            "models": ["network"],
+            "recipe": "full",
+            "epsilons": [8.0],
+            "delta": 1.0e-4,
+            "seeds": [1],
+            "start": {"weights": "ours"},
+            "train": "head",
+        },
+    },
+    "artifacts": {
+        "small_table": {
+            "kind": "accuracy",
+            "title": "a",
+            "cells": ["heads", "tuned", "from_file"],
+            "metrics": [{"name": "top1"}],
+        },
+        "small_search": {"kind": "best_trials", "title": "b", "cells": ["heads"]},
+        "small_figure": {"kind": "pareto", "title": "c", "cells": ["heads"], "epsilons": [2.0], "works": {}},
+    },
+}
+
+
+def tensors() -> dict[str, torch.Tensor]:
+    torch.manual_seed(3)
+    options = {"slug": "resnet9", "scale_norm": False, "norm": "group", "order": "norm-activation", **NETWORK}
+    return build(options, 5, 1).state_dict()
+
+
+class Small:
+    """A configuration with the paper, which can be changed, and its plan."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.paper = root, yaml.safe_load(yaml.safe_dump(PAPER))
+        shutil.copytree(ROOT / "config", root / "config")
+        save_file(tensors(), root / "ours.safetensors")
+        weights = {"title": "Ours", "licence": "none", "model": NETWORK, "classes": 5, "mean": [0.3], "std": [0.4]}
+        self.write("weights.yaml", {"ours": weights | {"sha256": file_digest(root / "ours.safetensors")}})
+        seen = {"title": "Seen", "of": "digits", "weights": "ours", "size": 16, "shape": [64], "precision": "float32"}
+        self.write("features.yaml", {"digits_seen": seen})
+
+    def write(self, file: str, content: Any) -> None:
+        path = self.root / "config" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(content))
+
+    def plan(self) -> plan.Plan:
+        self.write("papers/small/paper.yaml", self.paper)
+        folders = {"ours": str(self.root / "ours.safetensors")}
+        return plan.load({"papers": ["small"], "scale": "paper", "folders": folders}, self.root)
+
+    def complaint(self) -> str:
+        with pytest.raises(UserError) as raised:
+            self.plan()
+        return str(raised.value)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Small:
+    return Small(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> tuple[Small, plan.Plan]:
+    """Return the paper with every record and artifact."""
+    small = Small(tmp_path_factory.mktemp("small"))
+    made, root = small.plan(), small.root
+    fetch("digits", made.sources["digits"], None, root / plan.DATA / "raw/digits")
+    for key in made.kept():
+        (stage, name), spec, folder = key, made.work[key], root / made.folder(key)
+        start = (
+            [root / made.folder(below) for below in specs.start_key(made.run_of(key))] if stage in ("train", "search") else []
+        )
+        if stage == "data":
+            prepare(spec, root / plan.DATA / "raw/digits", folder)
+        elif stage == "weights":
+            obtain(spec, made.weights[spec["name"]], Path(made.folders[spec["name"]]), folder)
+        elif stage == "features":
+            images, weights = (root / made.folder(below) for below in made.needs(key))
+            compute(spec, made.work["data", spec["of"]], images, weights, folder)
+        elif stage == "search":
+            work(spec, root / made.data_of(key), folder, folder / "workers/0.json", root / "results/choices", 512, 1e4, *start)
+            conclude(spec, folder, folder / "best.json", folder / "trials.csv", folder / "provenance.json")
+        else:
+            studies = [root / made.product(below) for below in made.needs(key) if below[0] == "search"]
+            folders = (folder, root / "results/checkpoints" / name, root / "results/choices")
+            train(spec, root / made.data_of(key), studies, *folders, 512, 1e4, 0.0, *start)
+    for name, spec in made.artifacts.items():
+        write_if_changed(root / f"results/plan/{name}.json", spec)
+        inputs = {what: [str(root / file) for file in files] for what, files in made.inputs_of(name).items()}
+        write = {"tables": write_table, "figures": write_figure}[folder_of(spec)]
+        write(spec, made.labels[name], inputs, root / made.targets(name)[0])
+    return small, made
+
+
+def record(whole: tuple[Small, plan.Plan], group: str, what: str) -> dict[str, Any]:
+    small, made = whole
+    cells = made.artifacts["small_table"]["cells"]
+    (cell,) = [cell for cell in cells if cell["at"].get("start") == group]
+    (run,) = cell["work"]["train"].values()
+    return read_json(small.root / f"results/runs/{run}/{what}")
+
+
+def test_what_work_needs_follows_from_its_spec(small):
+    made = small.plan()
+    (features,) = made.of("features")
+    assert [stage for stage, _ in made.needs(("features", features))] == ["data", "weights"]
+    for name, spec in made.of("search").items():
+        assert made.needs(("search", name)) == [("features", features)]
+        assert spec["run"]["recipe"]["batch"] == 1437 - 400
+    averaged = [spec for spec in made.runs.values() if spec["recipe"]["averaging"]]
+    tuned = next(name for name, spec in made.runs.items() if "run" in spec.get("start", {}))
+    (_, before) = made.needs(("train", tuned))[1]
+    assert made.runs[before]["seed"] == 8
+    assert len(averaged) == 2
+    heads = [spec for spec in made.runs.values() if spec["data"]["kind"] == "features"]
+    assert {(spec["recipe"]["batch"], spec["data"]["validation"]) for spec in heads} == {(1437, 0)}
+
+
+def test_images_are_normalised_as_those_of_the_weights(small):
+    made = small.plan()
+    from_file = next(spec for spec in made.runs.values() if "weights" in spec.get("start", {}))
+    assert (from_file["data"]["mean"], from_file["data"]["std"]) == ([0.3], [0.4])
+
+
+def test_a_stage_asks_for_what_it_costs(small):
+    made = small.plan()
+    (name,) = made.of("features")
+    found = cost_of(made, ("features", name))
+    assert found.is_known
+    assert found.work > 1797 * 1000
+    assert asked(made, "features", "data")["physical_batch"] > 0
+    head, norms = (cost_of(made, ("train", run)) for run in _with_start(made))
+    assert head.work < norms.work
+
+
+def _with_start(made: plan.Plan) -> list[str]:
+    runs = {spec["train"]: name for name, spec in made.runs.items() if "start" in spec}
+    return [runs["head"], runs["norms"]]
+
+
+def test_a_run_begins_with_the_average_of_another_and_says_what_moved(whole):
+    small, made = whole
+    about = record(whole, "before", "provenance.json")
+    (run,) = [spec["start"]["run"] for spec in made.runs.values() if "run" in spec.get("start", {})]
+    assert about["start_sha256"] == file_digest(small.root / f"results/runs/{run}/averaged.safetensors")
+    trained = about["trained"]
+    assert (trained["part"], trained["unmoved"]) == ("norms", [])
+    name = next(name for name, spec in made.runs.items() if "run" in spec.get("start", {}))
+    before = load_file(small.root / f"results/runs/{run}/averaged.safetensors")
+    after = load_file(small.root / f"results/runs/{name}/weights.safetensors")
+    assert {key for key in before if not torch.equal(before[key], after[key])} == set(trained["trained"])
+
+
+def test_a_run_begins_with_a_file_but_for_its_head(whole):
+    small, made = whole
+    name = next(name for name, spec in made.runs.items() if "weights" in spec.get("start", {}))
+    after, begun = load_file(small.root / f"results/runs/{name}/weights.safetensors"), tensors()
+    changed = {key for key, value in after.items() if value.shape != begun[key].shape or not torch.equal(value, begun[key])}
+    assert changed == set(record(whole, "ours", "provenance.json")["trained"]["trained"])
+    assert any("taken as public" in text for text in record(whole, "ours", "ledger.json")["not_accounted"])
+
+
+def test_settings_are_chosen_on_held_out_examples_and_trained_with_on_all(whole):
+    small, made = whole
+    for name, spec in made.of("search").items():
+        best = read_json(small.root / f"results/studies/{name}/best.json")
+        assert best["trials"] == 4
+        assert (best["privacy"] == {"private": False}) == (spec["run"]["budget"] is None)
+    heads = [name for name, spec in made.runs.items() if spec["data"]["kind"] == "features"]
+    for name in heads:
+        kept = read_json(small.root / f"results/runs/{name}/spec.json")
+        assert specs.training_count(kept) == 1437
+        assert kept["recipe"]["steps"] in (2, 3)
+
+
+def test_its_artifacts_show_it(whole):
+    small, _ = whole
+    table = (small.root / "results/tables/small_table.md").read_text()
+    assert "not private" in table
+    assert (small.root / "results/figures/small_figure.png").exists()
+
+
+def test_it_verifies_and_what_is_changed_does_not(whole, tmp_path):
+    small, made = whole
+    copy = tmp_path / "results"
+    shutil.copytree(small.root / "results", copy)
+    assert not verify(copy).problems
+    name = next(name for name, spec in made.runs.items() if spec.get("train") == "norms")
+    file = copy / f"runs/{name}/provenance.json"
+    file.write_text(file.read_text().replace(read_json(file)["start_sha256"], "0" * 64))
+    found = [problem["what"] for problem in verify(copy).problems]
+    assert any("start_sha256" in what for what in found), found
+
+
+# --- mistakes ---
+
+
+def test_a_start_that_means_two_cells_none_or_itself_is_refused(small):
+    small.paper["cells"]["before"]["epsilons"] = [None, 8.0]
+    small.paper["cells"]["before"]["delta"] = 1.0e-4
+    assert "2 cells of before are meant, and it must be one" in small.complaint()
+    small.paper["cells"]["tuned"]["start"]["where"] = {"epsilon": 3.0}
+    assert "0 cells of before are meant" in small.complaint()
+    small.paper["cells"]["tuned"]["start"] |= {"where": {"epsilon": 8.0}}
+    small.plan()
+    small.paper["cells"]["before"]["start"] = {"cells": "tuned"}
+    assert "would start from itself" in small.complaint()
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        ({"cells": "before", "seed": 9}, "is none of its seeds: 7, 8"),
+        ({"cells": "befor"}, "befor"),
+        ({"weights": "our"}, "our"),
+        ({}, "needs either weights or cells"),
+        ({"weights": "ours", "cells": "before"}, "and has both"),
+    ],
+)
+def test_a_start_that_is_wrong_says_so(small, start, says):
+    small.paper["cells"]["tuned"]["start"] = start
+    found = small.complaint()
+    assert says in found
+    assert "tuned" in found
+
+
+def test_an_average_that_nobody_keeps_and_another_network_are_refused(small):
+    small.paper["cells"]["before"]["recipe"] = "full"
+    assert "the recipe full keeps no average" in small.complaint()
+    small.paper["models"]["wide"] = NETWORK | {"width": 0.125}
+    small.paper["cells"]["from_file"]["models"] = ["wide"]
+    assert "the weights ours is of another network than wide" in small.complaint()
+
+
+def test_networks_of_images_take_no_features_nor_does_augmentation(small):
+    small.paper["cells"]["heads"]["models"] = ["network"]
+    assert "takes images, and digits_seen has features" in small.complaint()
+    small.paper["cells"]["heads"]["models"] = ["linear"]
+    small.paper["recipes"]["full"]["augmentation"] = {"pad": 1, "flip": 0.0, "views": 2}
+    assert "features were computed once" in small.complaint()
+
+
+def test_batch_normalisation_may_train_its_norms_privately_and_not_all_of_it(small):
+    small.paper["models"]["moving"] = NETWORK | {"norm": "batch"}
+    small.paper["cells"]["tuned"] |= {"models": ["moving"], "start": None}
+    small.plan()
+    small.paper["cells"]["tuned"]["train"] = "all"
+    assert "every example's output depends on the others" in small.complaint()
