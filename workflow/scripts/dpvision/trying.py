@@ -115,8 +115,8 @@ def _paper(name: str, dataset: dict[str, Any], from_scratch: bool) -> dict[str, 
     delta = delta_for(train)
     cells: dict[str, Any] = {"dataset": f"{name}_seen", "models": ["head"], "recipe": "head", "split": {"validation": 0}}
     cells |= {"epsilons": [*EPSILONS, None], "delta": delta, "search": "tune"}
-    space = {"recipe.steps": [30, 60, 120], "recipe.optimizer.learning_rate": [15.0, 50.0, 150.0, 400.0]}
-    search = {"space": space, "sampler": "grid", "trials": 12, "split": {"validation": dataset["validation"]}}
+    space = {"recipe.steps": [30, 60, 120], "recipe.optimizer.learning_rate": [50.0, 150.0, 400.0]}
+    search = {"space": space, "sampler": "grid", "trials": 9, "split": {"validation": dataset["validation"]}}
     paper: dict[str, Any] = {
         "title": dataset["title"],
         "seeds": [0, 1, 2],
