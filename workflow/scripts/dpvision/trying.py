@@ -162,7 +162,8 @@ def _said(data: pictures.Folder, found: pictures.Found) -> list[str]:
     for where, groups in data.duplicates.items():
         lines.append(f"{texts[where]}: {len(groups)}, among them {' = '.join(groups[0])}")
     for text, paths in {"no pictures, passed over": found.strange, "without a picture, left out": found.empty}.items():
-        lines += [f"{text}: {pictures.in_words(paths)}"] * bool(paths)
+        if paths:
+            lines.append(f"{text}: {pictures.in_words(paths)}")
     return lines
 
 

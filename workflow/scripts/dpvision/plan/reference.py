@@ -12,6 +12,8 @@ SECTIONS = {  # of the page, in this order: a file below config/, and the schema
     "papers/NAME/published.yaml": "published.json",
     "papers/NAME/claims.yaml": "claims.json",
     "datasets.yaml": "datasets.json",
+    "weights.yaml": "weights.json",
+    "features.yaml": "features.json",
     "scales/NAME.yaml": "scale.json",
     "devices.yaml": "devices.json",
 }
