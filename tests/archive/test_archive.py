@@ -28,7 +28,7 @@ from dpvision.verify.artifacts import AGAIN
 
 @pytest.fixture
 def project(made, tmp_path):
-    """The checkout, to be changed."""
+    """Return a copy of the checkout, to be changed."""
     return Path(shutil.copytree(made.project, tmp_path / "project"))
 
 

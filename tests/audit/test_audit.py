@@ -50,7 +50,7 @@ def run_of(**recipe: Any) -> dict[str, Any]:
 
 
 def verdict(subject: Subject, runs: int = 4) -> str:
-    """Of all designs but the networks."""
+    """Return the verdict of all designs but the networks."""
     found = designs.coins(subject) + designs.pairs(subject) + designs.canaries(subject, "test", runs, 0.999)
     return judged(found.tests, 0.999)[0]
 
@@ -158,7 +158,7 @@ NULL: dict[str, Callable[[np.random.Generator], Found]] = {
 
 @pytest.mark.parametrize("name", NULL)
 def test_two_sided_tests_err_as_rarely_as_they_say(name):
-    """Of 400 at 5 %, 20 are expected; more than 40 come by chance less than once in 10,000."""
+    """400 tests at 5 % err 20 times on average, and more than 40 times by chance less than once in 10,000."""
     random = np.random.default_rng(0)
     found = [NULL[name](random) for _ in range(400)]
     assert sum(min(one.less, one.more) < 0.025 for one in found) <= 40

@@ -44,7 +44,7 @@ def results(tab: Tab) -> dict[str, Any]:
 
 
 def colours(picture: Path) -> int:
-    """How many different bytes its pixels have; a blank page has few."""
+    """Count the different bytes of the picture's pixels. A blank page has few."""
     content, data, at = picture.read_bytes(), b"", 8
     while at < len(content):
         length = int.from_bytes(content[at : at + 4])
