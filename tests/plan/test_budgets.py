@@ -21,7 +21,7 @@ SETTINGS = [(8.0, 1e-5, 4096 / 45000, 3.0), (1.0, 1e-5, 4096 / 50000, 10.0), (3.
 
 @pytest.fixture
 def configuration(configuration):
-    """The tests' paper without a search, whose trials have an ε of their own, without numbers in print and claims."""
+    """Return the tests' paper without numbers in print, claims, and the search, whose trials have an ε of their own."""
     (configuration.root / "config/papers/scalenorm/published.yaml").unlink()
     text = (configuration.root / "config" / PAPER).read_text()
     for old in ("groups: {search: groups}", "groups: {search: groups}"):

@@ -59,7 +59,7 @@ class Spoilt:
 
 
 def wrn(said: str) -> str:
-    """One more model, in the place of BEFORE."""
+    """Return one more model, to be put in the place of BEFORE."""
     return f"  wrn16: {{{said}}}\n{BEFORE}"
 
 

@@ -29,7 +29,7 @@ SAID = "{{kind: {}, dataset: cifar10, models: [wrn16_4, wrn16_4], epsilons: [8],
 
 @pytest.fixture
 def two_recipes(as_shipped):
-    """Table 2 of the shipped paper shows the wide residual networks by both recipes; nothing of it is printed or claimed."""
+    """Show the wide residual networks by both recipes in the shipped table 2; none of it is printed or claimed."""
     (as_shipped.root / "config" / PUBLISHED).write_text("[]\n")
     (as_shipped.root / "config" / CLAIMS).write_text(CLAIM.format(LEVEL).replace("table2", "table2_large"))
     return as_shipped.change(PAPER, *TABLE2)
@@ -115,7 +115,7 @@ def test_two_recipes_of_one_model_are_compared(two_recipes, kind):
 
 
 def copied(configuration: Any, name: str, title: str = "Another paper") -> None:
-    """ScaleNorm again as a paper of this name, its artifacts called other_table1 and so on."""
+    """Copy ScaleNorm as a paper of this name, its artifacts called other_table1 and so on."""
     folder = configuration.root / "config/papers" / name
     shutil.copytree(configuration.root / "config/papers/scalenorm", folder)
 
@@ -193,7 +193,7 @@ mine:
 
 @pytest.fixture
 def own(configuration):
-    """A table and a claim about images that nobody may download."""
+    """Add a table and a claim about images that nobody may download."""
     entry = yaml.safe_load((configuration.root / "config/datasets.yaml").read_text())["digits"] | {"sources": []}
     configuration.append("datasets.yaml", yaml.safe_dump({"own": entry})).append(CLAIMS, OWN_CLAIM)
     configuration.change(PAPER, "\nhessian:", f"\n{CELLS}\nhessian:")

@@ -72,7 +72,7 @@ def test_every_printed_number_has_a_cell_of_ours(shipped):
 
 
 def test_the_noise_of_the_wide_residual_networks_is_that_of_de_et_al(shipped):
-    """Their multiplier of 3 with 2,468 steps is for 45,000 examples, that of 9.4 with 2,000 steps for 50,000."""
+    """De et al.'s multiplier of 3 with 2,468 steps is for 45,000 examples, that of 9.4 with 2,000 steps for 50,000."""
     found = {}
     for run in shipped("paper").runs.values():
         if run["model"]["family"] == "wrn":

@@ -24,13 +24,13 @@ FIXED = ("groups: {search: groups}", "groups: 32")
 
 
 def as_snakemake_compares(planned: plan.Plan) -> dict[str, dict[str, str]]:
-    """Of each kind: name -> spec as text, in which the order of keys counts. But for the page of claims: it has its file's."""
+    """Return name -> spec as text by kind; the order of keys counts. The page of claims has its file's: leave it out."""
     kinds = {stage: planned.of(stage) for stage in STAGES} | {"sources": planned.sources, "artifacts": planned.artifacts}
     return {kind: {name: repr(spec) for name, spec in specs.items() if name != "claims"} for kind, specs in kinds.items()}
 
 
 def backwards(value: Any) -> Any:
-    """With the keys of all mappings in the opposite order."""
+    """Reverse the order of keys in all mappings."""
     if isinstance(value, dict):
         return {key: backwards(below) for key, below in reversed(value.items())}
     return [backwards(below) for below in value] if isinstance(value, list) else value
@@ -98,7 +98,7 @@ def test_labels_resources_and_folders_change_nothing(file, old, new, configurati
     ],
 )
 def test_every_value_that_decides_makes_other_runs(file, old, new, configuration):
-    """Without a search: its own digest changes with them, and would hide that theirs does."""
+    """No search is used: its own digest changes with the values, and would hide that the runs' does."""
     for _ in range(2):
         configuration.change(PAPER, *FIXED)
     configuration.change(PAPER, "kind: search", "kind: curves")
@@ -462,14 +462,14 @@ PROTOCOL = """
 
 
 def authors(configuration) -> dict[str, specs.Spec]:
-    """ResNet-9's runs of the first seed by their ε's target."""
+    """Return the authors' protocol's runs of ResNet-9 with the first seed by their ε's target."""
     configuration.change("papers/scalenorm/paper.yaml", "    delta: 1.0e-5\n", f"    delta: 1.0e-5{PROTOCOL}")
     runs = [run for run in configuration.plan().runs.values() if run["model"]["slug"] == "resnet9" and run["seed"] == 34]
     return {run["budget"]["epsilon"]: run for run in runs}
 
 
 def test_the_authors_protocol_spends_what_the_paper_prints(configuration):
-    """2,308 steps of 2,450, which Klause et al. do not say; their levels to a hundredth or so are the proof."""
+    """Klause et al. do not say that 2,308 steps of 2,450 are made; their levels to a hundredth or so prove it."""
     from dpvision.privacy.accounting import Mechanism
 
     runs = authors(configuration)

@@ -12,14 +12,14 @@ AT = "config/papers/scalenorm/paper.yaml: cells.cifar10"
 
 @pytest.fixture
 def configuration(configuration):
-    """The tests' paper without its numbers in print and its claims, which do not say which of several cells is meant."""
+    """Return the tests' paper without numbers in print and claims, which do not say which of several cells is meant."""
     (configuration.root / "config/papers/scalenorm/published.yaml").unlink()
     page = "  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n"
     return configuration.change(PAPER, page, "")
 
 
 def varied(configuration, text: str, **settings):
-    """The plan where the group says this, too."""
+    """Return the plan where the group says this, too."""
     return configuration.change(PAPER, GROUP, f"{GROUP}    {text}\n").plan(**settings)
 
 
