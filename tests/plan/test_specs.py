@@ -24,7 +24,7 @@ FIXED = ("groups: {search: groups}", "groups: 32")
 
 
 def as_snakemake_compares(planned: plan.Plan) -> dict[str, dict[str, str]]:
-    """Return name -> spec as text by kind; the order of keys counts. The page of claims has its file's: leave it out."""
+    """Return name -> spec as text by kind; the order of keys counts. Leave out the page of claims: its file's counts."""
     kinds = {stage: planned.of(stage) for stage in STAGES} | {"sources": planned.sources, "artifacts": planned.artifacts}
     return {kind: {name: repr(spec) for name, spec in specs.items() if name != "claims"} for kind, specs in kinds.items()}
 

@@ -81,7 +81,7 @@ def net(*layers: nn.Module, shape: Shape = SHAPE) -> nn.Module:
 
 
 class Net(nn.Module):
-    """A network of named parameters and layers, and of work done with them; its last layer classifies what comes out."""
+    """A network of named parameters and layers and work done with them; its last layer classifies all that comes out."""
 
     def __init__(self, work: Callable[[Any, Tensor], Tensor], shape: Shape = SHAPE, **parts: Any) -> None:
         super().__init__()

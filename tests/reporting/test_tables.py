@@ -38,7 +38,7 @@ RUN = {
 
 
 def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict, said: dict) -> dict[str, str]:
-    """Its best epoch is a point better than its last step; `said`: metrics instead."""
+    """Write a record whose best epoch is a point better than its last step; `said` replaces these metrics."""
     (folder / run).mkdir(parents=True)
     metrics = {
         name: {"test": {"top1": value, "top5": 1.0}} for name, value in (("last_step", top1), ("best_epoch", top1 + 0.01))
@@ -54,10 +54,10 @@ def record(folder: Path, run: str, top1: float, averaged: float | None, made_by:
 
 @pytest.fixture
 def table(tmp_path):
-    """Writes the table and gives back its rows, its Markdown and its LaTeX."""
+    """Write the table and return its rows, its Markdown and its LaTeX."""
 
     def write(accuracy=ACCURACY, averaged=None, made_by=None, said=None, **changes):
-        """By run: the averaged weights' accuracy, what its provenance says instead, and what its metrics say instead."""
+        """Take by run the averaged weights' accuracy, and what its provenance and its metrics say instead."""
         files = [
             record(
                 tmp_path / "runs",

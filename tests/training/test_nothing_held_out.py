@@ -1,4 +1,4 @@
-"""With nothing held out and outside of the authors' protocol nothing chooses, and least of all the test split."""
+"""A training with nothing held out, outside of the authors' protocol, chooses by nothing, least by the test split."""
 
 import csv
 from pathlib import Path

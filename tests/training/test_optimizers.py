@@ -84,7 +84,7 @@ print(json.dumps([recipe, type(training.optimizer).__name__, type(training.sched
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    """A copy of the library and the configuration, with a new optimiser, a new schedule, and a recipe that names them."""
+    """Return a copy of the library and the configuration, with a new optimiser and schedule, and a recipe of them."""
     for part in ("workflow/scripts/dpvision", "config"):
         shutil.copytree(plan.ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     training = tmp_path / "workflow/scripts/dpvision/training"
@@ -141,7 +141,7 @@ def weights(training) -> torch.Tensor:
 
 
 def recipe(**changes) -> Recipe:
-    """As a paper says it."""
+    """Return a recipe as a paper says it."""
     said = {"optimizer": {"name": "sgd", "learning_rate": 0.002}, "schedule": {"name": "constant"}, "batch": 256}
     return Recipe.model_validate(said | {"epochs": 120, "clip": 1.0} | changes)
 
@@ -150,7 +150,7 @@ def recipe(**changes) -> Recipe:
 
 
 def test_weight_decay_is_added_to_the_private_gradient(training):
-    """Over steps with momentum, by hand; samples, noise, clipping and the ledger know nothing of it."""
+    """Steps with momentum agree with those by hand; samples, noise, clipping and the ledger know nothing of it."""
     decayed = training({"recipe.optimizer": {"name": "sgd", "learning_rate": 0.5, "momentum": 0.9, "weight_decay": 0.1}})
     gradients, step = [], decayed.optimizer.step
     decayed.optimizer.step = lambda: gradients.append([p.grad.clone() for p in decayed.network.parameters()]) or step()
@@ -193,7 +193,7 @@ STEPS = {"name": "step", "factor": 0.5, "every": 3, "unit": "steps"}
 
 
 def test_the_rate_is_multiplied_every_so_many_epochs(training):
-    """SmoothNets: 0.002, times 0.9 every 5 epochs; an epoch here is one step."""
+    """SmoothNets multiply a rate of 0.002 by 0.9 every 5 epochs; an epoch here is one step."""
     optimizer = {"name": "sgd", "learning_rate": 0.002, "momentum": 0.0}
     run = training({"recipe.optimizer": optimizer, "recipe.schedule": EPOCHS, "recipe.batch": 1000, "recipe.epochs": 12})
     run.run()

@@ -37,7 +37,7 @@ def test_when_it_ends(stop, losses, over):
 
 @pytest.fixture(scope="module")
 def stopped(digits, run_spec, tmp_path_factory) -> tuple[Path, specs.Spec]:
-    """A run of four planned epochs whose loss is too high after the first."""
+    """Train a run of four planned epochs whose loss is too high after the first."""
     spec = run_spec({"recipe.stop": {"patience": None, "above": 0.0}})
     root = tmp_path_factory.mktemp("stopped")
     folder = root / "results/runs" / specs.run_name(spec)
