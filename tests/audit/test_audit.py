@@ -138,7 +138,7 @@ def test_the_worst_test_decides_and_chance_is_shared_out_among_those_that_have_a
 
 
 @pytest.mark.parametrize("value", [1.1, math.inf, math.nan])
-def test_what_is_too_large_or_no_number_is_no_pass(value):
+def test_a_value_too_large_or_not_finite_refutes(value):
     test = exactly("replay", "x", "y", value, 1.0, (0, 1.0), CONSISTENT, REFUTED)
     assert test.verdict(1e-9) == REFUTED
     assert judged([test], 0.999)[2][0]["value"] == (value if math.isfinite(value) else None)

@@ -67,7 +67,7 @@ def test_every_crop_is_as_likely_as_any_and_one_in_so_many_is_turned(flip):
     assert stats.binomtest(int(drawn[:, 2].sum()), len(drawn), flip).pvalue > 1e-4
 
 
-def test_no_two_views_or_examples_or_steps_know_of_each_other():
+def test_views_examples_and_steps_are_drawn_independently():
     views = drawing(views=4, pad=3)
     drawn = torch.stack([views.draw(20)[..., :3].flatten() for _ in range(3000)]).double()  # steps x everything drawn for one
     pairs = torch.corrcoef(drawn.T)[*torch.triu_indices(drawn.shape[1], drawn.shape[1], 1)]
@@ -83,7 +83,7 @@ def test_the_original_is_the_first_view_alone():
     assert stats.binomtest(int(drawn[:, 1:, 2].sum()), 1000, 0.5).pvalue > 1e-4
 
 
-def test_of_nobody_there_is_no_view():
+def test_an_empty_batch_has_no_views():
     assert drawing().make(torch.zeros(0, 3, 8, 8), drawing().draw(0)).shape == (0, 3, 3, 8, 8)
 
 

@@ -144,7 +144,7 @@ def test_a_server_that_falls_silent_is_a_passing_fault(published, raw, server, c
     assert contents(raw) == cifar.raw
 
 
-def test_nobody_listening_is_told(published, raw, server):
+def test_a_refused_connection_is_reported(published, raw, server):
     server.close()
     assert "Connection refused (tried 3 times)" in failure(published, raw)
 

@@ -386,7 +386,7 @@ def test_every_unpacked_picture_is_opened(which, path, content, words, request, 
     assert words in message
 
 
-def test_a_folder_without_them_is_told_what_will_do(published, raw, tmp_path):
+def test_a_folder_without_pictures_is_refused_with_what_to_put_there(published, raw, tmp_path):
     (tmp_path / "own").mkdir()
     message = published.refusal(raw, tmp_path / "own")
     assert f"not found there: {published.archive}" in message

@@ -47,7 +47,7 @@ def _cells(sizes: np.ndarray, law: "stats.rv_discrete") -> tuple[list[float], li
     return observed, [BATCHES * p for p in expected]
 
 
-def test_no_two_examples_and_no_two_batches_know_of_each_other():
+def test_examples_and_batches_are_drawn_independently():
     joined = inclusions(0.3)
     pairs = np.corrcoef(joined.T)[np.triu_indices(COUNT, 1)]
     assert abs(pairs).max() * np.sqrt(BATCHES) < stats.norm.isf(1e-4 / len(pairs))

@@ -173,7 +173,7 @@ def test_an_image_changes_its_own_output_only(model, mode, scale_norm):
     assert not torch.allclose(before[2], after[2])
 
 
-def test_under_batch_normalisation_it_changes_the_others_too(model):
+def test_under_batch_normalisation_an_image_changes_other_outputs_too(model):
     """The test above is able to notice such a change."""
     network = shake(model(width=0.125, norm="batch")).train()
     images = torch.randn(4, 3, 16, 16)

@@ -215,7 +215,7 @@ def test_a_channel_of_equal_weights_becomes_zero_and_its_gradient_is_finite(dtyp
     assert gain.grad.isfinite().all()
 
 
-def test_the_floor_is_what_it_is_called_with():
+def test_the_floor_under_the_variance_is_the_one_given():
     weight, gain = torch.randn(3, 2, 3, 3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
     made = standardized(weight, gain, eps=1e4)
     np.testing.assert_allclose(made, standardized_reference(weight.numpy(), gain.numpy(), 1e4))

@@ -54,7 +54,7 @@ def test_trainings_by_artifact(shipped):
     }
 
 
-def test_one_search_an_arm_and_data_set(shipped):
+def test_each_network_is_searched_once_on_each_data_set(shipped):
     planned = shipped("paper")
     found = sorted(name.rsplit("-", 1)[0] for name in planned.of("search"))
     datasets = ("cifar10-{}-eps7.42-groups", "imagenette-{}-eps7.42-groups", "tinyimagenet-{}-eps10-groups")

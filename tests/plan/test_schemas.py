@@ -71,7 +71,7 @@ def test_no_schema_is_left_over():
 
 
 @pytest.mark.parametrize("name", schemas())
-def test_a_schema_is_one(name):
+def test_every_schema_is_a_valid_json_schema(name):
     jsonschema.Draft202012Validator.check_schema(schemas()[name])
 
 

@@ -24,7 +24,7 @@ FIXED = ("groups: {search: groups}", "groups: 32")
 
 
 def as_snakemake_compares(planned: plan.Plan) -> dict[str, dict[str, str]]:
-    """Return name -> spec as text by kind; the order of keys counts. Leave out the page of claims: its file's counts."""
+    """Return name -> spec as text by kind; key order counts. Leave out the page of claims: its order is its file's."""
     kinds = {stage: planned.of(stage) for stage in STAGES} | {"sources": planned.sources, "artifacts": planned.artifacts}
     return {kind: {name: repr(spec) for name, spec in specs.items() if name != "claims"} for kind, specs in kinds.items()}
 
@@ -139,7 +139,7 @@ def test_every_value_of_a_model_makes_other_runs_of_it_alone(more, configuration
 
 
 @pytest.mark.parametrize("said", ["gpus: 1", "divide_by_clip: false", "initialization: null"])
-def test_what_came_to_recipes_later_is_not_in_specs_while_it_is_as_ever(said, configuration):
+def test_keys_added_to_recipes_later_are_left_out_of_specs_at_their_defaults(said, configuration):
     before = as_snakemake_compares(configuration.plan())
     assert as_snakemake_compares(configuration.change(PAPER, "clip: 1.5", f"clip: 1.5\n    {said}").plan()) == before
 
@@ -328,7 +328,7 @@ def test_a_value_is_set_at_its_key_however_deep_and_never_beside_it(run_spec):
         ("recipes.batch", "the run has no recipes"),
     ],
 )
-def test_a_value_below_what_a_run_has_not_is_refused(key, why, run_spec):
+def test_a_value_at_a_key_that_a_run_lacks_is_refused(key, why, run_spec):
     with pytest.raises(UserError, match=f"{re.escape(key)}: this key cannot be set: in this run {re.escape(why)}"):
         specs.with_values(run_spec(), {key: 1})
 
@@ -480,14 +480,14 @@ def test_the_authors_protocol_spends_what_the_paper_prints(configuration):
         assert spent == pytest.approx(printed, abs=0.015)
 
 
-def test_its_sigma_is_within_their_tolerance_of_what_the_target_needs(configuration):
+def test_the_authors_sigma_is_within_tolerance_of_what_the_target_needs(configuration):
     from dpvision.privacy.accounting import calibrate
 
     for target, run in authors(configuration).items():
         assert run["protocol"]["sigma"] == pytest.approx(calibrate(target, 1e-5, 1 / 49, 2450), abs=0.01)
 
 
-def test_it_holds_nothing_out_and_divides_by_whole_examples(configuration):
+def test_the_authors_protocol_holds_nothing_out_and_divides_by_whole_examples(configuration):
     run = authors(configuration)[3]
     assert (specs.training_count(run), specs.expected_batch(run)) == (50_000, 1020)
     ends = specs.epoch_ends(run)
@@ -495,7 +495,7 @@ def test_it_holds_nothing_out_and_divides_by_whole_examples(configuration):
     assert {after - before for before, after in itertools.pairwise(ends)} == {46, 47}
 
 
-def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them():
+def test_the_authors_physical_batches_are_counted_as_by_a_simulation_of_samples():
     random = np.random.default_rng(0)
     for count, batches, physical in ((50_000, 49, 128), (9_469, 10, 32), (100_000, 98, 521)):
         sizes = random.binomial(count, 1 / batches, 100_000)
@@ -504,7 +504,7 @@ def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them
         )
 
 
-def test_the_search_behind_it_is_that_of_the_protocol_clean(configuration):
+def test_the_authors_protocol_has_the_search_of_the_clean_one(configuration):
     clean = next(run for run in configuration.plan().runs.values() if run["model"]["scale_norm"] is False)
     assert specs.searched_keys(authors(configuration)[3]) == specs.searched_keys(clean)
 

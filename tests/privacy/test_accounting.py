@@ -215,7 +215,7 @@ def test_more_steps_cost_more_and_more_noise_costs_less(q, sigma, steps, more):
 
 @given(q=RATES, sigma=SIGMAS)
 @settings(max_examples=10, deadline=None)
-def test_no_step_costs_nothing(q, sigma):
+def test_zero_steps_cost_nothing(q, sigma):
     assert Mechanism(q, sigma, 0).epsilon(1e-5) == 0
 
 
@@ -276,6 +276,6 @@ def test_choosing_costs_more_than_a_trial_and_the_more_trials_the_more():
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.9])
-def test_the_tighter_accountant_never_goes_below_nothing(delta):
+def test_the_tighter_accountant_never_goes_below_zero(delta):
     assert prv_epsilon(Mechanism(0.64, 10.0, 50), delta) == 0.0
     assert prv_epsilon(Mechanism(0.64, 2.0, 50), 0.01) > 5

@@ -81,7 +81,7 @@ def net(*layers: nn.Module, shape: Shape = SHAPE) -> nn.Module:
 
 
 class Net(nn.Module):
-    """A network of named parameters and layers and work done with them; its last layer classifies all that comes out."""
+    """A network of named parameters and layers and its work with them; the last layer classifies all that comes out."""
 
     def __init__(self, work: Callable[[Any, Tensor], Tensor], shape: Shape = SHAPE, **parts: Any) -> None:
         super().__init__()
@@ -827,7 +827,7 @@ def test_a_weight_used_behind_the_tapes_back_is_caught():
         ClippedSum(Net(work, p=of_lengths(5)), CLIP, choices=UNTIMED)(*examples_of(4))
 
 
-def test_in_single_precision_norms_of_single_numbers_do_not_enlarge_what_rounding_leaves():
+def test_normalising_single_numbers_does_not_enlarge_rounding_in_float32():
     """One group a channel on maps pooled to one pixel gives a scale of 316, and its cube where terms should cancel."""
     torch.manual_seed(0)
     model = {"family": "resnet9", "scale_norm": True, "groups": "channels", "norm": "group", "order": "norm-activation"}

@@ -85,7 +85,7 @@ def test_a_difference_in_another_metric(made):
     assert made.outcome(comparison("difference", side("a"), side("b"), metric="top5")).values == approx({"1": 10, "2": 10})
 
 
-def test_of_a_recipe_that_averages_it_is_the_averaged_weights_accuracy(made):
+def test_a_recipe_that_averages_is_compared_by_its_averaged_weights(made):
     made.accuracies("a", 70, 70, averaged={"test": {"top1": 0.75, "top5": 1}})
     made.accuracies("b", 70, 70)
     assert made.outcome(comparison("difference", side("a"), side("b"))).values == approx({"1": 5, "2": 5})
@@ -179,7 +179,7 @@ def test_what_both_end_with_is_reached_when_it_is_first_there(made, unit, value)
 
 
 @pytest.mark.parametrize("names", ["ab", "ba"])
-def test_which_of_the_two_is_the_better_one_turns_the_sign_and_no_more(made, names):
+def test_swapping_the_sides_changes_the_sign_and_no_more(made, names):
     """A goal at the second side's own end would let the better of two equals win by more than it can lose."""
     histories = {"a1": (0.1, 0.2, 0.3), "b1": (0.6, 0.5, 0.5)}
     for run, accuracies in histories.items():

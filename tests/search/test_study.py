@@ -248,7 +248,7 @@ def test_a_grid_tries_every_combination_in_its_order(place, pretend):
     assert found == list(itertools.product(*SPACE.values()))
 
 
-def test_chance_tries_every_combination_once_and_does_not_look_at_accuracies(place, pretend):
+def test_random_search_tries_every_combination_once_and_ignores_accuracies(place, pretend):
     orders = []
     for name, accuracy in [("low", [0.1]), ("high", [0.9])]:
         pretend(lambda groups, accuracy=accuracy: accuracy)
@@ -509,7 +509,7 @@ def test_a_trial_below_the_threshold_is_given_up_at_that_epoch_and_not_before(pl
     assert (best["values"], best["trials"], best["pruned"]) == ({"model.groups": 1}, 4, 2)
 
 
-def test_a_real_trial_is_given_up_too(place):
+def test_a_trial_with_a_real_training_is_given_up_too(place):
     here = place(prune_below=0.99, trials=1).work()
     assert len(here.study().trials(TrialState.PRUNED)) == 1
 
@@ -602,7 +602,7 @@ def test_a_trials_lock_is_held_as_long_as_it_runs(place):
         pass
 
 
-def test_who_asks_for_a_trial_does_so_alone(place, monkeypatch):
+def test_one_worker_at_a_time_asks_for_a_trial(place, monkeypatch):
     here = place()
     shared = here.study()
     ask, alone = shared._ask, []

@@ -352,7 +352,7 @@ def test_an_error_in_the_first_process_is_its_own_and_ends_the_others(place):
 # --- one ---
 
 
-def test_one_device_starts_nothing(monkeypatch):
+def test_one_device_starts_no_other_process(monkeypatch):
     monkeypatch.delattr(devices_module.subprocess, "Popen")
     with together(1, ()) as devices:
         assert devices is ALONE

@@ -81,7 +81,7 @@ def test_the_authors_protocol_takes_sigma_steps_and_rate_as_they_are(training):
     assert theirs.mechanism.sigma == theirs.step.sigma
 
 
-def test_its_test_split_is_what_steers_and_chooses(training):
+def test_the_authors_protocol_steers_and_chooses_by_the_test_split(training):
     theirs = training(AUTHORS)
     theirs.run()
     for row in theirs.history:
@@ -325,7 +325,7 @@ def test_black_beside_an_image_is_black_among_the_normalised_pixels(training):
     assert 0.02 < (made == 0).double().mean() < 0.33
 
 
-def test_sgd_is_the_formula_s(training):
+def test_sgd_follows_the_formula_of_momentum(training):
     """Three steps move the weights by the formula of momentum, from the gradients that the optimiser got."""
     run = training({"recipe.optimizer": {"name": "sgd", "learning_rate": 0.5, "momentum": 0.9}})
     group = run.optimizer.param_groups[0]

@@ -279,7 +279,7 @@ def test_a_run_longer_than_every_job_that_it_gets_is_finished_by_many(whole, pla
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [0, 7, 10, 10, 40, 40, 40]
 
 
-def test_signals_mean_again_what_they_meant(whole, place):
+def test_signal_handlers_are_restored_after_a_training(whole, place):
     before = [signal.getsignal(number) for number in SIGNALS]
     place({"recipe.epochs": 1}).train()
     assert [signal.getsignal(number) for number in SIGNALS] == before
@@ -367,7 +367,7 @@ def interrupted(place, training, advance) -> Place:
     return here
 
 
-def test_the_state_of_a_few_steps_is_all_there_is_to_it(interrupted, whole):
+def test_an_interrupted_run_goes_on_to_the_same_bits(interrupted, whole):
     assert interrupted.train().bits() == whole.bits()
 
 

@@ -80,7 +80,7 @@ def test_a_training_looks_often_enough_to_leave_in_every_step_and_evaluation(tra
     assert {(10, 0), (20, 1)} <= set(made)  # the epochs' evaluations
 
 
-def test_left_again_and_again_it_ends_like_one_that_was_not(kind, training):
+def test_a_training_left_again_and_again_ends_like_one_that_was_not(kind, training):
     """The training leaves somewhere else every time: before the first physical batch or the last, in an evaluation."""
     changes, expected, looks = kind
     chance, begun, left, states = random.Random(0), training(changes), 0, set()

@@ -103,7 +103,7 @@ def project(tmp_path) -> Path:
     return tmp_path
 
 
-def test_a_new_one_is_planned_and_trained_with_by_adding_its_file(project, digits, run_spec):
+def test_a_new_optimiser_or_schedule_needs_no_more_than_its_file(project, digits, run_spec):
     done = subprocess.run(
         [sys.executable, "-c", PLAN_AND_TRAIN, str(digits), json.dumps(run_spec({"recipe.epochs": 1}))],
         cwd=project,
@@ -285,7 +285,7 @@ def test_a_recipe_without_an_initialisation_does_not_say_it():
 # --- the sum divided by C ---
 
 
-def test_divided_by_c_it_spends_what_it_spends_undivided(training):
+def test_dividing_by_c_changes_nothing_of_what_is_spent(training):
     plain, divided = training(), training({"recipe.divide_by_clip": True})
     assert (plain.whole, plain.step.sigma) == (divided.whole, divided.step.sigma)
     assert divided.step.divide_by_clip

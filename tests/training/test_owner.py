@@ -188,7 +188,7 @@ def test_signs_of_life_keep_an_owner_elsewhere_alive_as_long_as_they_come(tmp_pa
 
 
 @pytest.mark.parametrize("age", [-1e6, 0, 1e6], ids=["an old date", "now", "a date to come"])
-def test_without_them_it_is_dead_after_so_many_looks_whatever_the_clocks_say(tmp_path, slept, monkeypatch, age, caplog):
+def test_an_owner_without_signs_of_life_is_dead_after_so_many_looks(tmp_path, slept, monkeypatch, age, caplog):
     caplog.set_level("INFO")
     monkeypatch.setattr(owner, "LOOKS", 3)
     file = elsewhere(tmp_path)
@@ -289,7 +289,7 @@ def test_of_many_processes_one_owns_at_a_time(competitors):
     assert counted.value == 300
 
 
-def test_so_it_is_while_they_are_killed_at_any_moment(competitors):
+def test_one_owns_at_a_time_while_processes_are_killed_at_any_moment(competitors):
     chance = random.Random(0)
     ones = [competitors(10**9)[0] for _ in range(4)]
     for _ in range(40):

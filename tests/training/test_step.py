@@ -149,7 +149,7 @@ def test_a_step(check, narrow, one_at_a_time):
 # --- divided by C ---
 
 
-def test_divided_by_c_a_rate_does_what_it_does_undivided_over_c(narrow):
+def test_dividing_gradients_by_c_equals_dividing_the_rate_by_c(narrow):
     """C and the rate change together or not at all: De et al. 2022, equation 3."""
     network = narrow()
     plain, divided = Bench(network), Bench(network)
@@ -346,5 +346,5 @@ def test_physical_batches_are_even_whole_and_in_order(count, physical):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_of_nobody_there_is_no_physical_batch():
+def test_an_empty_sample_has_no_physical_batch():
     assert pieces(torch.arange(0), 5) == ()

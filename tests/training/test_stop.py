@@ -31,7 +31,7 @@ NAN = math.nan
         ({"patience": None, "above": 1000.0}, [1.0, NAN], True),
     ],
 )
-def test_when_it_ends(stop, losses, over):
+def test_a_run_ends_when_its_recipe_says(stop, losses, over):
     assert specs.is_stopped({"recipe": {"stop": stop} if stop else {}}, losses) is over
 
 

@@ -167,7 +167,7 @@ def test_a_record_that_was_taken_away_is_missed(damaged):
 
 
 @pytest.mark.parametrize("stage", ["hessian", "activations", "search"])
-def test_so_is_an_analysis_and_a_study(damaged, stage):
+def test_an_analysis_or_a_study_that_was_taken_away_is_missed(damaged, stage):
     key = stage, next(iter(damaged.plan.of(stage)))
     shutil.rmtree(damaged.folder / damaged.plan.folder(key))
     problems = damaged.problems()
