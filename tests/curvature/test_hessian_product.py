@@ -146,7 +146,7 @@ def test_the_model_is_left_as_it_was_after_an_error_too(net, cut):
 
 
 def test_the_loss_is_that_of_evaluation(cut):
-    """Dropout is random and running statistics change in training; in evaluation neither is so."""
+    """Dropout is random and running statistics change in training; evaluation has neither."""
     model = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(36), nn.Linear(36, 3), nn.Dropout(0.5)).double()
     running = model[1].running_mean.clone()
     vector = vectors(1, len(flat_weights(model)))[0]

@@ -136,7 +136,7 @@ def test_the_accountants_are_opacus_own_though_it_is_not_imported():
 
 
 def test_small_budgets_find_their_order_beyond_the_usual_grid():
-    """Table 22's 0.1 is 0.1633 on orders up to 63, 0.1045 on dp_accounting's orders, 0.0916 by its PLD accountant."""
+    """Table 22's ε = 0.1 is 0.1633 on orders to 63, 0.1045 on dp_accounting's orders, 0.0916 by its PLD accountant."""
     mechanism = Mechanism(2**18 / 1_271_167, 82.6, 100)
     usual = [i for i, order in enumerate(ORDERS) if order <= 63]
     cut = np.where(np.isin(np.arange(len(ORDERS)), usual), mechanism.rdp(), np.inf)

@@ -26,7 +26,7 @@ with cards.taken(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])):
 
 
 class Job:
-    """Another process that has its cards until it is told to go on or killed."""
+    """A process that has its cards until it is told to go on or killed."""
 
     def __init__(self, folder: Path, count: int, there: int, **environment: str) -> None:
         rest = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}

@@ -36,7 +36,7 @@ print("done", flush=True)
 
 
 class Holder:
-    """Another process that owns the folder until it is told to go."""
+    """A second process that owns the folder until it is told to go."""
 
     def __init__(self, folder: Path) -> None:
         self.process = subprocess.Popen(
