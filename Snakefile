@@ -10,6 +10,7 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     train        {results}/runs/RUN/                     one record a run: spec, metrics, history, ledger, weights
     analyse      {results}/hessians/RUN-DIGEST/          eigenvalues, trace, spectrum
                  {results}/activations/RUN-DIGEST/       histograms around a residual addition
+                 {results}/by_class/RUN-DIGEST/          how many test examples of each class are right
     audit        {results}/audits/engine-DIGEST/         attacks on the engine, and what they prove; on demand
     artifacts    {results}/tables/, {results}/figures/   named as in the papers;
                  {results}/claims.csv, claims.md         what a paper says, and whether it holds;

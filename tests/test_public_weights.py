@@ -3,6 +3,7 @@
 Weights are a file of the user's: a small network that was not trained at all. The data are the digits.
 """
 
+import csv
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from dpvision import plan
+from dpvision.analyses.run import analyse
 from dpvision.data.download import fetch
 from dpvision.data.prepare import prepare
 from dpvision.data.weights import obtain
@@ -22,6 +24,7 @@ from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.plan.plan import folder_of
 from dpvision.plan.resources import asked, cost_of
+from dpvision.plan.stages import ANALYSES, STAGES
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.tables import write_table
 from dpvision.search.study import conclude, work
@@ -85,6 +88,7 @@ PAPER: dict[str, Any] = {
             "cells": ["heads", "tuned", "from_file"],
             "metrics": [{"name": "top1"}],
         },
+        "small_classes": {"kind": "by_class", "title": "d", "cells": ["heads"], "columns": "epsilon"},
         "small_search": {"kind": "best_trials", "title": "b", "cells": ["heads"]},
         "small_figure": {"kind": "pareto", "title": "c", "cells": ["heads"], "epsilons": [2.0], "works": {}},
     },
@@ -151,6 +155,9 @@ def whole(tmp_path_factory) -> tuple[Small, plan.Plan]:
         elif stage == "search":
             work(spec, root / made.data_of(key), folder, folder / "workers/0.json", root / "results/choices", 512, 1e4, *start)
             conclude(spec, folder, folder / "best.json", folder / "trials.csv", folder / "provenance.json")
+        elif stage in ANALYSES:
+            (run,) = made.needs(key)
+            analyse(STAGES[stage].job, spec, root / made.folder(run), root / made.data_of(key), folder, 512, 1000)
         else:
             studies = [root / made.product(below) for below in made.needs(key) if below[0] == "search"]
             folders = (folder, root / "results/checkpoints" / name, root / "results/choices")
@@ -249,6 +256,20 @@ def test_its_artifacts_show_it(whole):
     table = (small.root / "results/tables/small_table.md").read_text()
     assert "not private" in table
     assert (small.root / "results/figures/small_figure.png").exists()
+
+
+def test_accuracies_by_class_are_those_of_all_test_examples_together(whole):
+    small, made = whole
+    counts = made.of("by_class")
+    assert len(counts) == 4
+    for name, spec in counts.items():
+        with open(small.root / f"results/by_class/{name}/classes.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        right, all_of = (sum(int(row[key]) for row in rows) for key in ("right", "examples"))
+        metrics = read_json(small.root / f"results/runs/{spec['run']}/metrics.json")
+        assert (len(rows), all_of) == (10, 360)
+        assert right / all_of == pytest.approx(metrics["last_step"]["test"]["top1"], abs=1e-6)
+    assert "accuracies in per cent" in (small.root / "results/tables/small_classes.md").read_text().lower()
 
 
 def test_it_verifies_and_what_is_changed_does_not(whole, tmp_path):

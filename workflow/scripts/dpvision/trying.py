@@ -140,6 +140,12 @@ def _paper(name: str, dataset: dict[str, Any], from_scratch: bool) -> dict[str, 
             "metrics": [{"name": "top1"}],
             "spread": "standard_deviation",
         },
+        f"{name}_classes": {
+            "kind": "by_class",
+            "title": f"{dataset['title']}: accuracy by class",
+            "cells": ["head"],
+            "columns": "epsilon",
+        },
         f"{name}_figure": {
             "kind": "pareto",
             "title": f"{dataset['title']}: accuracy by privacy",

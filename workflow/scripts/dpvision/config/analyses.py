@@ -37,6 +37,10 @@ class Activations(Strict):
     """Bars of each histogram."""
 
 
+class ByClass(Strict):
+    """Accuracy by class: of all test examples, so there is nothing to say."""
+
+
 class Analyses(Strict):
     """What a paper says of each analysis, by the stage's name."""
 
@@ -44,3 +48,5 @@ class Analyses(Strict):
     """Of artifacts of the kinds hessian and spectrum."""
     activations: Activations = Activations()
     """Of artifacts of the kind activations."""
+    by_class: ByClass = ByClass()
+    """Of artifacts of the kind by_class."""

@@ -155,3 +155,10 @@ def activations(analysis: Spec, run: Spec) -> Cost:
     network = counts_of(run)
     memory = _bytes_of_examples(run) + analysis["examples"] * COPIES * network.outputs * NUMBER
     return Cost(analysis["examples"] * network.multiply_adds, 1, memory)
+
+
+def by_class(run: Spec, physical_batch: int) -> Cost:
+    """One pass of the test examples."""
+    network, test = counts_of(run), run["data"]["test"]
+    memory = _bytes_of_examples(run) + physical_batch * (math.prod(run["data"]["shape"]) + 3 * network.largest) * NUMBER
+    return Cost(test * network.multiply_adds, 1, memory)

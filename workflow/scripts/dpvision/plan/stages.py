@@ -137,6 +137,14 @@ STAGES = {
             lambda spec, run, batch, workers: cost.activations(spec, run),
             "dpvision.analyses.activations:measure",
         ),
+        _analysis(
+            "by_class",
+            "by_class",
+            "classes.csv",
+            ("count by class", "counts by class"),
+            lambda spec, run, batch, workers: cost.by_class(run, batch),
+            "dpvision.analyses.by_class:count",
+        ),
         Stage(
             "audit",
             "audits",
