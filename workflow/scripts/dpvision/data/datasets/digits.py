@@ -19,3 +19,15 @@ def read(raw: Path) -> Arrays:
     images = np.round(values * 255 / 16).astype(np.uint8).reshape(-1, 1, 8, 8)
     train, test = split(len(rows), TEST_EXAMPLES, SPLIT_SEED)
     return Arrays(images[train], labels[train], images[test], labels[test], [str(digit) for digit in range(10)])
+
+
+def half(raw: Path, first: int) -> Arrays:
+    """Return the five classes from a digit on; the first of them is label 0."""
+    whole = read(raw)
+
+    def chosen(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inside = (labels >= first) & (labels < first + 5)
+        return images[inside], labels[inside] - first
+
+    train, test = chosen(whole.train_images, whole.train_labels), chosen(whole.test_images, whole.test_labels)
+    return Arrays(*train, *test, whole.class_names[first : first + 5])
