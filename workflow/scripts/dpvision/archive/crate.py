@@ -37,6 +37,7 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
     crate.metadata["conformsTo"] = [{"@id": crate.metadata.profile}, {"@id": list(PROFILES)[-1]}]
     workflow = _workflow(crate, about)
     data = [_data_set(crate, plan, key, root) for key in plan.kept() if key[0] == "data"]
+    data += [_weights(crate, plan, key, root) for key in plan.kept() if key[0] == "weights"]
     shown = [_file(crate, contents, file, plan.labels) for file in plan.targets("all")]
     for folder, text in _folders(plan).items():
         if any(file.startswith(folder) for file in contents):
@@ -91,6 +92,19 @@ def _data_set(crate: ROCrate, plan: Plan, key: Key, root: Path) -> Any:
         "description": "Not in here. To be had from: "
         + ("; ".join(wanted) or "a folder of yours")
         + ". Its digests: dataset.json",
+    }
+    return crate.add(DataEntity(crate, f"{plan.folder(key)}/", properties))
+
+
+def _weights(crate: ROCrate, plan: Plan, key: Key, root: Path) -> Any:
+    """Add what is said about a file of weights, in place of itself."""
+    said = read_json(root / plan.product(key))
+    properties = {
+        "@type": "Dataset",
+        "name": said["title"],
+        "license": said["licence"],
+        "identifier": said["sha256"],
+        "description": f"Not in here. It was had from: {said['source']}. Its digests: weights.json",
     }
     return crate.add(DataEntity(crate, f"{plan.folder(key)}/", properties))
 
