@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dpvision.errors import UserError
-from dpvision.models.layers import StandardizedConv2d
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ def freeze(network: nn.Module, train: str) -> None:
 def _of_norms(module: nn.Module) -> list[nn.Parameter]:
     """Return those of a layer's own parameters that scale and shift; `gain` is a convolution's, or a skip connection's."""
     own = dict(module.named_parameters(recurse=False))
-    if isinstance(module, StandardizedConv2d):
+    if isinstance(module, nn.Conv2d) and "gain" in own:  # of standardised weights
         return [parameter for name, parameter in own.items() if name != "weight"]
     return [p for name, p in own.items() if isinstance(module, (*NORMS, FixedBatchNorm)) or name.endswith("gain")]
 
