@@ -20,6 +20,7 @@ from dpvision.data.prepare import prepare
 from dpvision.data.weights import obtain
 from dpvision.errors import UserError
 from dpvision.files import file_digest, read_json, write_if_changed
+from dpvision.looking.estimate import Estimator
 from dpvision.models import build
 from dpvision.plan import specs
 from dpvision.plan.plan import folder_of
@@ -207,6 +208,8 @@ def test_a_stage_asks_for_what_it_costs(small):
     assert found.is_known
     assert found.work > 1797 * 1000
     assert asked(made, "features", "data")["physical_batch"] > 0
+    job = Estimator(made, small.root).job(("features", name))
+    assert (job.by, job.seconds > 0) == ("guessed", True)
     head, norms = (cost_of(made, ("train", run)) for run in _with_start(made))
     assert head.work < norms.work
 

@@ -127,9 +127,9 @@ def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
 
 
 def network_of_features(spec: Spec) -> Spec:
-    """Return what of a training's spec says what its network costs, for the network that features are made by."""
+    """Return the network that features are made by, as a training says its own: what a pass through it costs follows."""
     data = {"shape": spec["preprocessing"]["shape"], "classes": spec["weights"]["classes"]}
-    return {"model": spec["weights"]["model"], "data": data}
+    return {"model": spec["weights"]["model"], "data": data, "recipe": {"precision": spec["precision"]}}
 
 
 def features(spec: Spec) -> Cost:

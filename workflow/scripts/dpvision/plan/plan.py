@@ -7,7 +7,7 @@ from typing import Any
 
 from dpvision.config.scales import Resources
 from dpvision.errors import UserError
-from dpvision.plan import space, specs
+from dpvision.plan import cost, space, specs
 from dpvision.plan.specs import Spec
 from dpvision.plan.stages import STAGES, Key
 from dpvision.reporting.kinds import KINDS
@@ -100,8 +100,8 @@ class Plan:
     def dearest_run_of(self, key: Key) -> Spec:
         """Return the same with the greatest values in place of those that searches find: what costs are counted with."""
         spec, run = self.work[key], self.run_of(key)
-        if "recipe" not in run:  # work that is about no training
-            return run
+        if key[0] == "features":
+            return cost.network_of_features(spec)
         studies = dict.fromkeys(spec["space"], key[1]) if key[0] == "search" else specs.searched_keys(run)
         found = {at: space.greatest(self.work["search", study]["space"][at]) for at, study in studies.items()}
         return specs.with_findings(run, studies, found)
