@@ -55,7 +55,7 @@ def try_folder(folder: Path, name: str | None, from_scratch: bool, root: Path) -
     _append(root / "config/features.yaml", {f"{name}_seen": features | {"shape": [FEATURES]}})
     place = root / "config/papers" / name
     write_text(place / "paper.yaml", HEADER.format("paper") + _yaml(_paper(name, dataset, from_scratch)))
-    write_text(place / "laptop.yaml", HEADER.format("overlay") + "# The whole of it: nothing differs from paper.yaml.\n")
+    write_text(place / "laptop.yaml", HEADER.format("overlay") + "# The whole of it: nothing differs from paper.yaml.\n{}\n")
     shape = pictures.Folder(packed, dataset["shape"], dataset["test"])
     folders = f"folders={{{name}: {folder.resolve()}}}"
     command = ["snakemake", name, "--cores", "all", "--config", "scale=laptop", f'papers=["{name}"]', folders]
