@@ -1,4 +1,4 @@
-"""The words that all sections share."""
+"""Types that all sections share."""
 
 import importlib
 import json
@@ -36,7 +36,7 @@ Groups = Positive | Literal["channels"]
 
 
 class Later:
-    """Mark a field that came when there were names already: a spec does not say it while it has its default."""
+    """Marker of a field that was added when there were names already: a spec leaves it out while it has its default."""
 
 
 class Strict(BaseModel):
