@@ -1,4 +1,4 @@
-"""Specs of audits: of the engine, once a scale; of a run, by its q, σ, steps and network."""
+"""Specs of audits: one of the engine, once a scale; one of a run, by its q, σ, steps and network."""
 
 from collections.abc import Iterable
 
@@ -34,7 +34,7 @@ def run_audit(run: Spec) -> Spec:
 
 
 def audit_name(spec: Spec) -> str:
-    """Return the engine's name, or the run's, with the digest."""
+    """Return the audit's name: the engine's or the run's, with the digest."""
     return f"{'engine' if spec['networks'] else specs.run_name(specs.as_planned(spec['run']))}-{digest(spec)}"
 
 

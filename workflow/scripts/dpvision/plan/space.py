@@ -12,7 +12,7 @@ Values = list[Any] | dict[str, list[Any]]
 
 
 def kind(values: Values) -> list[str]:
-    """Return the key that a range's two ends stand below; none of a list."""
+    """Return the key that a range's two ends stand below; an empty list for a list of choices."""
     return [range_of(values)[0]] if isinstance(values, dict) else []
 
 
