@@ -93,7 +93,7 @@ def test_the_same_command_waits_for_the_job_of_a_killed_snakemake_and_takes_what
     head.kill()
     head.wait()
     again = start(project)
-    until(lambda: "waits for it" in log(project), again)
+    until(lambda: "waiting until it ends" in log(project), again)
     assert f"already, by process {orphan} on " in (project / "output.txt").read_text()
     os.kill(orphan, signal.SIGCONT)
     assert again.wait() == 0, (project / "output.txt").read_text()

@@ -437,14 +437,14 @@ def one_at_work_and_one_waiting(here: Place) -> tuple[jobs.Job, jobs.Job]:
     first.reaches(here.state.exists)
     os.kill(first.process.pid, signal.SIGSTOP)
     second = here.start(log="second")
-    second.reaches(lambda: "waits for it" in here.words("second"))
+    second.reaches(lambda: "waiting until it ends" in here.words("second"))
     return first, second
 
 
 def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, place):
     here = place()
     first, second = one_at_work_and_one_waiting(here)
-    assert f"this run is being trained already, by process {first.process.pid} on {platform.node()}" in here.words("second")
+    assert f"process {first.process.pid} on {platform.node()}" in here.words("second")
     os.kill(first.process.pid, signal.SIGCONT)
     assert first.end() == second.end() == 0
     assert "another process has finished this run meanwhile" in here.words("second")
@@ -458,7 +458,7 @@ def test_a_second_process_takes_over_when_the_first_is_killed(whole, place):
     first, second = one_at_work_and_one_waiting(here)
     assert first.kill() == -signal.SIGKILL
     assert second.end() == 0
-    assert f"takes over from process {first.process.pid} on" in here.words("second")
+    assert f"taking over from process {first.process.pid} on" in here.words("second")
     assert "goes on from step" in here.words("second")
     assert here.bits() == whole.bits()
 
@@ -486,7 +486,7 @@ def test_who_owns_the_run_no_more_does_not_write(write, interrupted, trained):
     with owned(owners) as still_ours:
         mine = Checkpoint(interrupted.checkpoint, still_ours)
         (owners / "1").rename(owners / "2")  # as if somebody had taken over
-        with pytest.raises(UserError, match="belongs to another by now; it leaves without a trace"):
+        with pytest.raises(UserError, match="belong to another by now. Stopping; nothing was written"):
             match write:
                 case "the state":
                     mine.save({"made": 3})

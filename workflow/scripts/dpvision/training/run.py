@@ -67,7 +67,7 @@ def take_part(
     memory_mb: float,
     still_ours: Callable[[], None] = lambda: None,
 ) -> None:
-    """As one of the processes of a run, of which the first keeps the state and leaves the record."""
+    """Train as one of the processes of a run, of which the first keeps the state and leaves the record."""
     origin = Origin(" ".join(["dpvision.training.run", *specs.modules_of(spec)]))
     with leaving_on_signals():
         place = Checkpoint(checkpoint, still_ours)
@@ -131,7 +131,7 @@ def take_part(
 
 
 def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
-    """The spec with what the searches found in place of their names, which stay beside."""
+    """Return the spec with what the searches found in place of their names, which stay beside."""
     keys = specs.searched_keys(spec)
     return specs.with_findings(spec, keys, {key: found[study]["values"][key] for key, study in keys.items()})
 
@@ -146,7 +146,7 @@ def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
 
 
 def _session(origin: Origin, training: Training, data: str) -> dict[str, Any]:
-    """One of the processes that made a run; a run that was never interrupted has one."""
+    """Describe one of the processes that made a run; a run that was never interrupted has one."""
     made_of = {"code": origin.code, "commit": origin.commit, "lock": origin.lock, "data": data}
     return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, **made_of}
 

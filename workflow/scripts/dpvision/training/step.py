@@ -21,7 +21,7 @@ from dpvision.training.leaving import until_asked_to_leave
 
 @dataclass
 class Seen:
-    """What a step saw, for the history; not private."""
+    """Losses and norms of a step's examples, for the history; not private."""
 
     losses: Tensor
     norms: Tensor
@@ -63,7 +63,7 @@ class Step:
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
     def __call__(self) -> Seen:
-        """Make one step. Interrupted, it is as if it had not begun, and the next one is the same step."""
+        """Make one step. If it is interrupted, it is as if it had not begun, and the next one is the same step."""
         self.network.train()
         with self._drawing_again_if_interrupted():
             sample = self.sampler.sample()
@@ -88,7 +88,7 @@ class Step:
         return Seen(self.devices.gather(torch.cat(losses), len(sample)), self.devices.gather(torch.cat(norms), clipped))
 
     def decide(self) -> None:
-        """How gradients are clipped, by the first process for all; ahead of a sample, which may have no part for it."""
+        """Decide how gradients are clipped, the first process for all; ahead of a sample, which may have no part for it."""
         if not isinstance(self.gradients, ClippedSum):
             return
         if self.devices.first and not self.gradients.choices:
