@@ -1,4 +1,4 @@
-"""What a training spent, what it rests on, and what was not accounted for."""
+"""The ledger: what a training spent, what it rests on, and what was not accounted for."""
 
 from collections import Counter
 from typing import Any
@@ -55,7 +55,7 @@ def ledger(
     chooser: str | None = "validation",
     stops: bool = False,
 ) -> dict:
-    """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
+    """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose."""
     delta = budget["delta"]
     epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
     return {
@@ -83,7 +83,7 @@ def ledger(
 
 
 def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int) -> dict:
-    """The ledger of a simulation: what the training that it stands for would spend, and what this one did."""
+    """Return the ledger of a simulation: what the training that it stands for would spend, and what this one did."""
     simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
     kept = ("epsilon", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
     done = Mechanism(mechanism.q / divisor, mechanism.sigma / divisor, mechanism.steps)
