@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs in what was asked for, and in what came out."""
+"""Two runs side by side: differences in what was asked for, and in what came out."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def _results(run: Run) -> dict[str, Any]:
 
 
 def _paired(first: Run, second: Run) -> dict[str, Any]:
-    """What two trainings share by chance's hand: the seed starts both, the spec names the streams apart (training/fit.py)."""
+    """Tell what two trainings share by chance: the seed starts both, the spec names the streams apart (training/fit.py)."""
     one, other = first.spec or {}, second.spec or {}
     return {
         "seed": one["seed"] == other["seed"],

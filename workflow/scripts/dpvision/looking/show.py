@@ -46,7 +46,7 @@ def as_text(run: Run) -> str:
 
 
 def state(run: Run) -> str:
-    """In the words of status; whether it failed, its log knows."""
+    """Return the state in the words of status; only its log knows if it failed."""
     return "done" if run.provenance else "running" if run.owner else "missing"
 
 
@@ -124,7 +124,7 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
 
 
 def seconds(run: Run) -> float | None:
-    """Of all its sessions."""
+    """Return the seconds of all its sessions."""
     return round(sum(session["seconds"] for session in run.sessions), 3) if run.provenance else None
 
 
