@@ -85,7 +85,7 @@ def _history(spec: specs.Spec, history: list[dict[str, str]], where: str) -> Ite
 
 
 def _metrics(spec: specs.Spec, history: list[dict[str, str]], metrics: dict[str, Any], where: str) -> Iterator[Finding]:
-    """Of the last step they are the history's last line; of the best epoch, its line; there is none if nothing chooses it."""
+    """Compare the last step's metrics with the history's last line, and the best epoch's with its line, if one was chosen."""
     parts = {"last_step": (history[-1], ""), "averaged": (history[-1], "averaged_")}
     yield from equal(where, "last_step.step by history.csv", int(history[-1]["step"]), metrics["last_step"]["step"])
     if specs.chooser(spec):
@@ -125,7 +125,7 @@ def _ledger(
 
 
 def _compared(where: str, expected: Any, found: Any, path: str = "") -> Iterator[Finding]:
-    """Every number and every name of a mapping or list; sentences are left alone, which may be put otherwise one day."""
+    """Compare every number and every name of a mapping or list, but no sentences: their words may change one day."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
             below = f"{path}.{key}" if path else key
