@@ -1,4 +1,4 @@
-"""What a network costs, counted on the meta device: nothing is computed."""
+"""The cost of a network, counted on the meta device: nothing is computed."""
 
 import copy
 from collections.abc import Iterable
