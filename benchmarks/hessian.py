@@ -1,4 +1,4 @@
-"""What a product of the Hessian with a vector costs: PyHessian's, ours with kept graphs, ours with graphs built anew.
+"""The cost of a product of the Hessian with a vector: PyHessian's, ours with kept graphs, ours with graphs built anew.
 
     python benchmarks/hessian.py    -> results/benchmarks/hessian.json, .md
 
@@ -53,7 +53,7 @@ def setting() -> tuple[nn.Module, list[Batch], Tensor]:
 
 
 def way_of(what: str, network: nn.Module, batches: list[Batch], vector: Tensor) -> Way:
-    """Return what computes it, for the mean loss over the batches."""
+    """Return a function that computes it, for the mean loss over the batches."""
     if what in (KEPT, ANEW):
         return functools.partial(Hessian(network, batches, math.inf if what == KEPT else 0), vector)
     if what == PYHESSIAN:
@@ -145,7 +145,7 @@ def rows_of(times: dict[str, list[float]], peaks: dict[str, float]) -> list[dict
 
 
 def table(rows: list[dict[str, Any]], where: dict[str, Any]) -> str:
-    """Markdown."""
+    """Return the results in Markdown."""
     caption = (
         f"**What a product of the Hessian with a vector costs.** {MODELS[NETWORK].label}, {IMAGES} images of "
         f"{' x '.join(map(str, SHAPE))} in physical batches of {BATCH}, float32. Median of {ROUNDS} rounds; ratios are medians "
