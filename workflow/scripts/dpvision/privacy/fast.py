@@ -60,7 +60,7 @@ UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "
 
 
 class ClippedSum(Clipped):
-    """Sum the clipped gradients of a batch's examples, of any network and any loss that is one number an example.
+    """The sum of a batch's clipped per-example gradients, of any network and any loss that is one number an example.
 
     The network stays as it is: no wrapper, no hooks. Inputs come as [examples, ...], or as [examples, views, ...] with
     K `views` of each, whose losses are averaged; labels are whatever the loss takes, the examples first.

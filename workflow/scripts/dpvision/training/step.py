@@ -29,8 +29,8 @@ class Seen:
 
 @dataclass
 class Step:
-    """Sample; make K views of each example, average their gradients, clip; sum over physical batches, with noise once;
-    divide by the expected batch, and by C where the recipe says so; update.
+    """A step: sample; make K views of each example, average their gradients, clip; sum over physical batches, with noise
+    once; divide by the expected batch, and by C where the recipe says so; update.
 
     The divisor is the expected batch, a constant: the size of the sample itself depends on who is in the data.
     An empty sample is a step like any other: noise alone.
