@@ -79,8 +79,8 @@ def test_a_clusters_signal_to_all_processes_of_a_job_leaves_a_checkpoint(project
     until(lambda: "epoch 1/12" in log(project), process)
     os.killpg(process.pid, number)
     assert process.wait() == 1
-    assert f"told to leave ({number.name}) at step" in log(project)
-    assert "the same command goes on from there" in (project / "output.txt").read_text()
+    assert f"stopped by {number.name} at step" in log(project)
+    assert "the same command continues from there" in (project / "output.txt").read_text()
     assert list((project / "results/quick").glob("checkpoints/*/state.pt"))
 
 

@@ -462,7 +462,7 @@ SPOILT = [
         "    statistic: best\n",
         "    statistic: best\n    metrics: [{name: top1}, {name: top1, split: test}]\n",
         'artifacts.table4.metrics = [{"name": "top1"}, {"name": "top1", "split": "test"}]: '
-        '{"weights": "last_step", "split": "test", "name": "top1"} stands there more than once',
+        '{"weights": "last_step", "split": "test", "name": "top1"} is listed more than once',
     ),
     Spoilt(
         "a printed number on examples that there are not",
@@ -793,7 +793,7 @@ SPOILT = [
         "the others of its batch, so no example's gradient can be bounded; use group, or cells with "
         "epsilons: [null] and nothing left to a search",
     ),
-    Spoilt("a seed twice", PAPER, "[34, 50, 113]", "[34, 50, 34]", "seeds = [34, 50, 34]: 34 stands there more than once"),
+    Spoilt("a seed twice", PAPER, "[34, 50, 113]", "[34, 50, 34]", "seeds = [34, 50, 34]: 34 is listed more than once"),
     Spoilt(
         "a negative seed",
         PAPER,
@@ -808,7 +808,7 @@ SPOILT = [
         CONFIG,
         "[scalenorm]",
         "[scalenorm, scalenorm]",
-        'papers = ["scalenorm", "scalenorm"]: "scalenorm" stands there more than once',
+        'papers = ["scalenorm", "scalenorm"]: "scalenorm" is listed more than once',
     ),
     Spoilt("no ε", PAPER, EPSILONS, "epsilons: []", "cells.cifar10.epsilons = []: must be a list of at least 1 value or null"),
     Spoilt(
@@ -816,14 +816,14 @@ SPOILT = [
         PAPER,
         EPSILONS,
         "epsilons: [5, 7.42, 5.0]",
-        "cells.cifar10.epsilons = [5, 7.42, 5.0]: 5.0 stands there more than once",
+        "cells.cifar10.epsilons = [5, 7.42, 5.0]: 5.0 is listed more than once",
     ),
     Spoilt(
         "a model twice",
         PAPER,
         "[scaleresnet9, resnet9]",
         "[resnet9, resnet9]",
-        'cells.cifar10.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once',
+        'cells.cifar10.models = ["resnet9", "resnet9"]: "resnet9" is listed more than once',
     ),
     Spoilt(
         "more trials than combinations",
@@ -932,7 +932,7 @@ SPOILT = [
         PAPER,
         "    batch: 1024",
         "    batch: 1024\n    batch: 12",
-        'line 22: the key "batch" stands there twice: "    batch: 12"',
+        'line 22: the key "batch" is given twice: "    batch: 12"',
     ),
     Spoilt(
         "a tab",

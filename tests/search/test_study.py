@@ -173,7 +173,7 @@ def test_a_killed_workers_trial_goes_on_from_its_checkpoint_to_the_same_result(p
         other = here.start(1)
     assert victim.end() == -signal.SIGKILL
     assert (other or here.start(1)).end() == 0
-    assert "trial 0 goes on from step 6 of 12" in (here.folder / "1.log").read_text()
+    assert "trial 0 continues from step 6 of 12" in (here.folder / "1.log").read_text()
     here.conclude()
     assert here.best.read_bytes() == undisturbed.best.read_bytes()
     assert not here.tried(TrialState.FAIL)
@@ -484,9 +484,9 @@ def test_a_worker_that_is_told_to_leave_keeps_where_its_trial_was(place, undistu
     told = here.start(0, jobs.work_until_told, 6)
     assert told.end() == 1
     log = (here.folder / "0.log").read_text()
-    assert "left: told to leave (SIGUSR1) at step 6 of 12 of trial 0: the state is kept in" in log
+    assert "left: stopped by SIGUSR1 at step 6 of 12 of trial 0: the state is kept in" in log
     assert here.start(1).end() == 0
-    assert "trial 0 goes on from step 6 of 12" in (here.folder / "1.log").read_text()
+    assert "trial 0 continues from step 6 of 12" in (here.folder / "1.log").read_text()
     here.conclude()
     assert without_seconds(here.table) == without_seconds(undisturbed.table)
 

@@ -382,7 +382,7 @@ def test_an_artifact_made_again_is_equal_or_differs_by_so_much_in_each_cell(dama
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "say which"),
+        ([], "name the archive"),
         (["other.zip", "table1"], "other.zip cannot be verified"),
         (["x", "table1"], "x is not there: name an archive"),
     ],

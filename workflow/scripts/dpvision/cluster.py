@@ -22,7 +22,7 @@ def take_over() -> None:
     """End the jobs that an earlier snakemake submitted from this folder, if that snakemake is gone.
 
     A new one does not know them and submits the same work again: those that run would refuse their twins, and those
-    that wait would do it once more later. A training that is ended keeps its state, and its new job goes on from there.
+    that wait would do it once more later. A training that is ended keeps its state, and its new job continues from there.
     """
     orphans = _queued()
     try:

@@ -9,4 +9,4 @@ class UserError(Exception):
 
 
 class Interrupted(UserError):
-    """A signal that asked the process to end: the work under way was given up, and the same command goes on with it."""
+    """A signal that asked the process to end: the work under way was given up, and the same command continues with it."""

@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 def _distinct(values: list) -> list:
     twice = [value for value, count in Counter(json.dumps(value, default=dict) for value in values).items() if count > 1]
     if twice:
-        raise ValueError(f"{', '.join(twice)} stands there more than once")
+        raise ValueError(f"{', '.join(twice)} is listed more than once")
     return values
 
 

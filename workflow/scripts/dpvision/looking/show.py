@@ -54,7 +54,7 @@ def _state_in_words(run: Run) -> str:
     far = how_far(run.progress)
     if state(run) == "running":
         return f"running: {far}{run.owner}"
-    kept = f"; goes on from step {run.progress['kept']}" if run.progress and run.progress["kept"] else ""
+    kept = f"; continues from step {run.progress['kept']}" if run.progress and run.progress["kept"] else ""
     return "done" if run.provenance else f"missing{kept}; why: python -m dpvision status"
 
 

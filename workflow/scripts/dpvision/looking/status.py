@@ -83,9 +83,9 @@ class Status:
         """Return the first thing in the way; what was begun says so first."""
         if found.progress and found.progress["kept"]:
             step = f"step {found.progress['kept']} of {found.progress['steps']}"
-            if told := found.progress["told"]:
-                return f"stopped by {told}; goes on from {step}"
-            return f"was killed; goes on from {step} or a little later"  # than when it last showed how far it was
+            if name := found.progress["told"]:
+                return f"stopped by {name}; continues from {step}"
+            return f"was killed; continues from {step} or a little later"  # than when it last showed how far it was
         for below in self.plan.needs(key):
             if self.found[below].state != "done":
                 which = "its training" if below[0] == "train" else f"the {STAGES[below[0]].words[0]} {below[1]}"
@@ -221,7 +221,7 @@ def _failed(status: Status) -> list[str]:
     rows = []
     for found in _in(status, "failed"):
         rows += [f"  {found.name}  {_for(found)}", f"      {found.reason.splitlines()[-1]}", f"      {found.log}"]
-    return ["", "failed (what to run again is behind `for`; it goes on where it was):", *rows] if rows else []
+    return ["", "failed (make the target behind `for` to run it again; it continues where it was):", *rows] if rows else []
 
 
 def _missing(status: Status) -> list[str]:

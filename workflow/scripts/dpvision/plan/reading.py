@@ -36,7 +36,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         seen: set = set()
         for key, _ in node.value:
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f'the key "{key.value}" stands there twice', key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f'the key "{key.value}" is given twice', key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 

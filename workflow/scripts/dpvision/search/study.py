@@ -2,7 +2,7 @@
 
 The journal is an append-only file that all workers read and write. A trial belongs to the process that asked
 for it and that holds the trial's lock file; when that process dies, whoever asks next takes the trial over, with
-its number and its values, and goes on from its checkpoint. Failed trials, which older code left, do not count.
+its number and its values, and continues from its checkpoint. Failed trials, which older code left, do not count.
 """
 
 import csv
@@ -57,7 +57,7 @@ def distribution(values: space.Values) -> BaseDistribution:
 
 
 class Sampler(optuna.samplers.TPESampler):
-    """Propose what has not been tried, by TPE, chance or in order: a training repeated with one seed has the same outcome."""
+    """A sampler of what has not been tried, by TPE, chance or in order: a training repeated with one seed has one outcome."""
 
     def __init__(self, values: dict[str, space.Values], seed: int, kind: str = "tpe") -> None:
         super().__init__(seed=seed, multivariate=False)
@@ -88,7 +88,7 @@ class Sampler(optuna.samplers.TPESampler):
 
 
 class JournalLock(JournalFileOpenLock):
-    """The journal is one worker's while it writes. Optuna's own locks are files, which outlive a killed worker."""
+    """The lock of a worker that writes to the journal. Optuna's own locks are files, which outlive a killed worker."""
 
     def __init__(self, journal: Path) -> None:
         super().__init__(str(journal))
@@ -122,7 +122,7 @@ class Study:
             )
 
     def _alone(self) -> Any:
-        """Who asks for a trial does so alone, so that two workers never take the same values."""
+        """Let one worker at a time ask for a trial, so that two workers never take the same values."""
         return held(self.folder / "asking.lock")
 
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
@@ -133,7 +133,7 @@ class Study:
 
     @contextmanager
     def next_trial(self) -> Iterator[optuna.Trial | None]:
-        """A trial of our own while inside; none while those that are missing are all with living workers."""
+        """Yield a trial of our own while inside; none while those that are missing are all with living workers."""
         with ExitStack() as mine:
             with self._alone():
                 trial = self._left_behind()
@@ -195,7 +195,7 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
     with leaving_on_signals():
         while not study.complete():
             if number := asked_to_leave():
-                raise Interrupted(f"told to leave ({signal.Signals(number).name}) between two trials: the same command goes on")
+                raise Interrupted(f"stopped by {signal.Signals(number).name} between two trials: the same command continues")
             with study.next_trial() as trial:
                 if trial is None:
                     time.sleep(PAUSE)
@@ -224,7 +224,7 @@ def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Trainin
     last = max(reported, default=0)
     if state := place.load(spec_digest):
         training.restore(state)
-        log.info("trial %d goes on from step %d of %d", trial.number, training.made, training.planned)
+        log.info("trial %d continues from step %d of %d", trial.number, training.made, training.planned)
 
     def save() -> None:
         place.save({**training.state(), "spec_digest": spec_digest})
@@ -249,15 +249,15 @@ def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Trainin
         except Interrupted:
             save()
             raise Interrupted(
-                f"told to leave ({signal.Signals(asked_to_leave()).name}) at step {training.made} of {training.planned} of "
-                f"trial {trial.number}: the state is kept in {place.file}, the same command goes on from there"
+                f"stopped by {signal.Signals(asked_to_leave()).name} at step {training.made} of {training.planned} of "
+                f"trial {trial.number}: the state is kept in {place.file}, the same command continues from there"
             ) from None
     objective = specs.objective(study.spec)
     return specs.score(objective, training.history[-1][objective])
 
 
 def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: Path) -> None:
-    """best.json, the same whatever the order in which the workers came to it; trials.csv; provenance."""
+    """Write best.json, the same whatever the order in which the workers came to it; trials.csv; and provenance."""
     origin = Origin(" ".join(["dpvision.search.study", *specs.modules_of(spec["run"])]))
     study = Study(spec, folder)
     finished = study.trials(*FINISHED)

@@ -49,7 +49,7 @@ def taken(count: int, there: int | None = None, folder: Path | None = None) -> I
                 log.info("graphics cards of this job: %s", os.environ["CUDA_VISIBLE_DEVICES"])
                 yield
                 return
-        if (waits := f"waits for graphics cards: {count} needed, {len(numbers)} of {there} free; {holders}") != said:
+        if (waits := f"waiting for graphics cards: {count} needed, {len(numbers)} of {there} free; {holders}") != said:
             log.warning(said := waits)
         time.sleep(PAUSE)
 

@@ -151,7 +151,7 @@ def together(count: int, work: tuple[Any, ...]) -> Iterator[Devices]:
         return
     visible = torch.cuda.device_count()
     if 0 < visible < count:
-        raise UserError(f"the recipe asks for gpus: {count}, and {visible} can be seen: give the job as many, or ask for fewer")
+        raise UserError(f"the recipe asks for gpus: {count}, but this job sees {visible}: give it as many, or ask for fewer")
     settle(max(1, torch.get_num_threads() // count))
     with tempfile.TemporaryDirectory(prefix="dpvision-") as folder:
         meeting = Path(folder) / "meeting"
@@ -186,7 +186,7 @@ class Peer:
         code = self.process.wait()
         if code and self.wanted:
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else "failed, as the log says"
-            logs.leave(f"{self.name} of this run {how}; the same command goes on from the last checkpoint")
+            logs.leave(f"{self.name} of this run {how}; the same command continues from the last checkpoint")
 
     def end(self) -> None:
         self.wanted = False

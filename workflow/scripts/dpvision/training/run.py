@@ -124,8 +124,8 @@ def take_part(
             name = signal.Signals(number).name
             report(name)
             raise Interrupted(
-                f"told to leave ({name}) at step {training.made} of {training.planned}: the state is "
-                f"kept in {place.file}, the same command goes on from there"
+                f"stopped by {name} at step {training.made} of {training.planned}: the state is "
+                f"kept in {place.file}, the same command continues from there"
             ) from None
         place.remove()
 
@@ -141,7 +141,7 @@ def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
     if state is None:
         return []
     training.restore(state)
-    log.info("goes on from step %d of %d", training.made, training.planned)
+    log.info("continues from step %d of %d", training.made, training.planned)
     return state["sessions"]
 
 

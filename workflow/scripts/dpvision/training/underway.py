@@ -1,4 +1,4 @@
-"""The progress of an unfinished training, for people who look: files beside its checkpoint that nothing goes on from."""
+"""The progress of an unfinished training, for people who look: files beside its checkpoint that nothing continues from."""
 
 import time
 from collections.abc import Callable
