@@ -268,7 +268,7 @@ def measure(case: Case, rounds: dict[str, int]) -> Measured:
             way: Any = METHODS[method](case.network(), CLIP)
             begun = time.perf_counter()
             found = way(images, labels)
-        except (NotImplementedError, RuntimeError, ValueError, AttributeError) as error:  # what others' methods raise
+        except (NotImplementedError, RuntimeError, ValueError, AttributeError) as error:  # errors of other libraries' methods
             if method not in REFERENCES:
                 raise
             measured.notes[method] = str(error).strip().splitlines()[0]

@@ -101,7 +101,7 @@ def seconds() -> dict[str, list[float]]:
 
 def timed(way: Way) -> float:
     begun = time.perf_counter()
-    float(way().sum())  # which waits for a card
+    float(way().sum())  # this waits for a graphics card
     return time.perf_counter() - begun
 
 
@@ -109,7 +109,7 @@ def peak(what: str) -> float:
     """Return the MB that two calls take above what there is before them, at their highest."""
     settle(THREADS)
     network, batches, vector = setting()
-    way_of(what, network, [(images[:2], labels[:2]) for images, labels in batches], vector)()  # what PyTorch loads once
+    way_of(what, network, [(images[:2], labels[:2]) for images, labels in batches], vector)()  # what PyTorch loads
     way = way_of(what, network, batches, vector)
     with peak_mb(device()) as before:
         pass

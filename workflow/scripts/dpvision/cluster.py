@@ -43,7 +43,7 @@ def take_over() -> None:
         return
     said = f"an earlier snakemake is gone, but its jobs are not: ending {' '.join(orphans)} (a training keeps its state)"
     print(said, file=sys.stderr)
-    subprocess.run(["scancel", *orphans], check=False)  # what ended meanwhile is no error
+    subprocess.run(["scancel", *orphans], check=False)  # a job that ended meanwhile is no error
     end = time.monotonic() + PATIENCE
     while orphans := _queued():
         if time.monotonic() > end:

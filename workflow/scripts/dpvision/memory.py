@@ -21,7 +21,7 @@ def peak_mb(device: torch.device) -> Iterator[list[float]]:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     elif RESET.exists():
-        if give_back := getattr(ctypes.CDLL(None), "malloc_trim", None):  # what was freed before does not count
+        if give_back := getattr(ctypes.CDLL(None), "malloc_trim", None):  # memory that was freed before does not count
             give_back(0)
         RESET.write_text("5")
     yield found

@@ -30,7 +30,7 @@ ALIGNED, PAIRED = 20, 1000
 GUESSES = 200  # guesses of one run: as many of the highest scores as of the lowest
 FEW = 1e-5  # δ of the one-run bounds, which need a small one
 CHECKPOINTS = 8
-POINTS = 200  # of a curve
+POINTS = 200  # points of a curve
 NUMBERS = 2_000_000  # numbers that the tests of noise look at, or a few more
 SECOND = 0.95  # confidence that is reported beside
 FLAWLESS, EITHER = 0.005, 0.05  # distances by which ε of an accountant may lie below and above ours
@@ -158,7 +158,7 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
             seen = line.run(mechanism.steps)
         cumulated = np.cumsum(log_ratio(seen.along, mechanism.q, mechanism.sigma), axis=0)
         scores.append(cumulated[[min(step, len(cumulated)) - 1 for step in checkpoints]])
-        given.append(seen.along[:, joins].mean(axis=0))  # of a canary, over the steps
+        given.append(seen.along[:, joins].mean(axis=0))  # a canary's mean over the steps
         if sum(one.across.size for one in noise) < NUMBERS:
             noise.append(seen)
     every, who = np.concatenate(scores, axis=1), np.concatenate(inside)

@@ -15,7 +15,7 @@ from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.audit.two_sided import Found
 
 REFUTED, LOOSE, CONSISTENT = VERDICTS = ("refuted", "loose", "consistent")
-LEAST = 1e-12  # of a level
+LEAST = 1e-12  # the least level
 
 
 @dataclass(frozen=True)

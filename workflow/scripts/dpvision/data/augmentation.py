@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # of an erased rectangle: area to the image's, height to width; torchvision's
+SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # bounds of an erased rectangle: area to the image's, height to width; torchvision's
 
 
 class Views:

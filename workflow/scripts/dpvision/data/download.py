@@ -48,12 +48,12 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         log.info("%s: trying %s", name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
-            source_named = "a folder of the user's" if own else _label(source)  # which one is nobody else's business
+            source_named = "a folder of the user's" if own else _label(source)  # the name of the user's folder is private
             origins.append(source_named + raw.caveat())
 
     if raw.missing():
         raise UserError(_no_source(raw, faults))
-    for part in folder.glob("*.part"):  # of a source that broke off before another one answered
+    for part in folder.glob("*.part"):  # left by a source that broke off before another one answered
         part.unlink()
     log.log(logging.WARNING if raw.unproved else logging.INFO, "%s: raw files: %s", name, "; ".join(origins))
     files.write_json(

@@ -164,7 +164,7 @@ def _past(plan: Plan, root: Path) -> Iterator[Past]:
         provenance, run = read_json(made_by), read_json(made_by.with_name("spec.json"))
         try:
             counted = cost.training(run, 1)
-        except KeyError:  # of a time when specs had other keys
+        except KeyError:  # an old record, whose spec has other keys
             continue
         seconds = sum(session["seconds"] for session in provenance["sessions"]) * counted.devices
         here = made_by.parents[2] == root / plan.results

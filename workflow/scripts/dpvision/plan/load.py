@@ -205,7 +205,7 @@ class _Loader:
             elif cell.study:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}
-                if stages == ["search"]:  # of a search alone: its own ε, which several cells may share
+                if stages == ["search"]:  # a search alone has its own ε, which several cells may share
                     at = at | {"epsilon": trials["budget"].get("epsilon", "solve")}
         divisor = cell.recipe.simulate
         return {"at": at, "work": work} | ({"simulated": divisor} if divisor else {})

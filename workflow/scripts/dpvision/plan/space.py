@@ -6,7 +6,7 @@ Plain Python: the plan, the search and the verification all read it.
 import math
 from typing import Any
 
-EDGE = 1 / 20  # of a range of real numbers, on its own scale: nearer than this to its end is at its end
+EDGE = 1 / 20  # share of a range of real numbers, on its own scale: a value nearer to the end is at the end
 
 Values = list[Any] | dict[str, list[Any]]
 

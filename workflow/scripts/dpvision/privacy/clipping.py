@@ -52,7 +52,7 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
     return [p for p in network.parameters() if p.requires_grad]
 
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # of outputs and labels: one number an output
+Loss = Callable[[Tensor, Tensor], Tensor]  # a function of outputs and labels that gives one number an output
 
 
 def each_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:

@@ -158,7 +158,7 @@ class Convolution:
 
         met = products.new_zeros([out if d in (2 + side, 5 + side) else n for d, n in enumerate(products.shape)])
         for place in range(self.weight.value.shape[2 + side]):
-            pixel = place * dilation - self.padding[side]  # of output 0
+            pixel = place * dilation - self.padding[side]  # the pixel of output 0
             first, last = max(0, -(pixel // stride)), min(out - 1, (size - 1 - pixel) // stride)  # outputs that meet one
             if first <= last:
                 pixels = slice(first * stride + pixel, last * stride + pixel + 1, stride)

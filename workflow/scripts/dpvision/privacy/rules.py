@@ -34,7 +34,7 @@ def refuse(tape: "Tape", func: Any, weight: Tensor | None, why: str) -> Refused:
 
 def match_layout(g: Tensor, x: Tensor) -> Tensor:
     """Return the gradient in the order of its input's memory: kernels that take both expect one order."""
-    if x.shape[1] == 1 < g.shape[1]:  # of one channel: in both orders at once
+    if x.shape[1] == 1 < g.shape[1]:  # an image of one channel is in both orders at once
         return as_dense(g)
     return as_dense(g.contiguous() if x.is_contiguous() else g.contiguous(memory_format=torch.channels_last))
 
@@ -428,7 +428,7 @@ class Generic:
         for i, value in zip([*self.at_weights, *self.at_data], [*weights, *data], strict=True):
             leaves[i] = value
         args, kwargs = tree_unflatten(leaves, self.spec)
-        with torch.autocast(*self.precision):  # in the backward pass as in the forward pass
+        with torch.autocast(*self.precision):  # the backward pass has the forward pass's precision
             return self.func(*args, **kwargs)
 
     def forward(self, *data: Tensor) -> tuple[Tensor, ...]:

@@ -169,7 +169,7 @@ class _Operation(torch.autograd.Function):
         out, *kept = operation.forward(*data)
         ctx.save_for_backward(*kept)
         ctx.operation = operation
-        return out if out._base is None else out.clone()  # of a view, nothing may be written over
+        return out if out._base is None else out.clone()  # a view could be written over
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:

@@ -266,7 +266,7 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
             f"{folder} has {len(finished)} of {spec['trials']} trials: its journal was removed after its workers "
             f"were done; delete {folder / 'workers'} and let them work again"
         )
-    for trial in finished:  # of one whose worker was killed right behind its end
+    for trial in finished:  # the worker of a trial may have been killed right after its end
         study.checkpoint(trial.number).remove()
     complete = [trial for trial in finished if trial.state == TrialState.COMPLETE]
     if not complete:

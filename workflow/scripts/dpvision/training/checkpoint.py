@@ -13,7 +13,7 @@ import torch
 from dpvision.errors import UserError
 from dpvision.files import replacing
 
-SHARE = 0.02  # of the time that goes into writing checkpoints
+SHARE = 0.02  # largest share of the time that goes into writing checkpoints
 LEAST_SECONDS = 1.0
 
 

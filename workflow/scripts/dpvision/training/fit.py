@@ -62,7 +62,7 @@ class Training:
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
         self.divisor = specs.simulated(spec)
-        self.whole = mechanism_of(spec)  # of all steps; none: not private
+        self.whole = mechanism_of(spec)  # the mechanism of all steps; none: not private
         self.sigma = None if self.whole is None else self.whole.sigma
 
         train, held_out = split_of(spec["data"])

@@ -33,7 +33,7 @@ from dpvision.files import digest, file_digest, read_json, replacing, write_csv,
 from dpvision.models import build
 
 if TYPE_CHECKING:
-    from dpvision.training.fit import Training  # who only reads a record does not wait for what trains
+    from dpvision.training.fit import Training  # code that only reads records need not import what trains
 
 
 def metrics(training: "Training") -> dict[str, Any]:

@@ -112,7 +112,7 @@ def take_part(
                 log.info("ended after step %d of %d, as the recipe's `stop` says", training.made, training.planned)
             devices.compare(training.network)
             if not devices.first:
-                metrics(training)  # with the first, for the record
+                metrics(training)  # evaluates its share of the record's metrics with the first process
                 return
             made_by = origin.provenance(
                 spec, data=prepared.digest, sessions=so_far(), resumed=bool(sessions), clipping=training.choices

@@ -73,7 +73,7 @@ class Step:
                 sums = [torch.zeros_like(p) for p in self.parameters]
             losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
             for images, labels in until_asked_to_leave(self._physical_batches(sample), self.devices):
-                part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
+                part = self.gradients(images, labels)  # gradients of each example's mean loss over its views, clipped, summed
                 torch._foreach_add_(sums, part.sums)
                 losses.append(part.losses)
                 norms += [] if part.norms is None else [part.norms]

@@ -67,7 +67,7 @@ AGAIN = {"tables": _table, "figures": _figure, "": _claims}
 
 def _same(place: Place, again: Path, there: Path) -> Iterator[Finding]:
     if not there.exists() or again.read_bytes() == there.read_bytes():
-        return  # what is missing is found with the targets
+        return  # a missing file is found with the targets
     texts = [file.read_text(encoding="utf-8", errors="replace") for file in (again, there)]
     differences = cells(*texts) if again.suffix == ".csv" else lines(*texts)
     for where, expected, found in differences or [("its bytes", "those of the records", "others")]:

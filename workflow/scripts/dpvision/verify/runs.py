@@ -15,7 +15,7 @@ from dpvision.privacy.mechanism import mechanism_of
 from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
 
-TOLERANCE = 1.1e-5  # of σ: the calibration's own, and a little
+TOLERANCE = 1.1e-5  # tolerance of σ: the calibration's own, and a little more
 LOSS = 1e-5  # relative: a graphics card may sum the same numbers in another order
 WEIGHTS = {"weights_sha256": "weights.safetensors", "averaged_sha256": "averaged.safetensors"}
 
