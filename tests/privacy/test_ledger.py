@@ -3,6 +3,7 @@
 import pytest
 
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
+from dpvision.privacy.curve import Curve
 from dpvision.privacy.ledger import ledger, no_ledger, parts_of, price, simulated_ledger
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
@@ -13,7 +14,10 @@ SEARCH = {"study": "groups", "trials": 5, "sampling_rate": 0.02, "noise_multipli
 def test_every_number_that_the_guarantee_rests_on_is_there():
     found = ledger(RUN, 1200, 1.5, BUDGET, 45_000, [])
     assert found["private"]
-    assert found["epsilon"] == {"target": 3.0, "rdp": RUN.epsilon(1e-5), "prv": prv_epsilon(RUN, 1e-5)}
+    curve = Curve.of(RUN, 1e-5)
+    spent = {"rdp": RUN.epsilon(1e-5), "prv": prv_epsilon(RUN, 1e-5), "pld": curve.epsilon(1e-5)}
+    assert found["epsilon"] == {"target": 3.0, **spent}
+    assert found["curve"] == curve.summary(1e-5)
     assert found["steps"] == {"planned": 1200, "made": 1000}
     assert (found["examples"], found["sampling_rate"], found["noise_multiplier"]) == (45_000, 0.02, 1.7)
     assert (found["clip"], found["delta"], found["accountant"]) == (1.5, 1e-5, "rdp")

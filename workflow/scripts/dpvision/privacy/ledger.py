@@ -7,6 +7,7 @@ import numpy as np
 
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
+from dpvision.privacy.curve import Curve
 
 NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
@@ -57,10 +58,17 @@ def ledger(
 ) -> dict:
     """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
     delta = budget["delta"]
-    epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
+    curve = Curve.of(mechanism, delta)
+    epsilon = {
+        "target": budget.get("epsilon"),
+        "rdp": mechanism.epsilon(delta),
+        "prv": prv_epsilon(mechanism, delta),
+        "pld": curve and curve.epsilon(delta),
+    }
     return {
         "private": True,
         "epsilon": {accountant: value for accountant, value in epsilon.items() if value is not None},
+        **({"curve": curve.summary(delta)} if curve else {}),
         "delta": delta,
         "accountant": budget["accountant"],
         "neighbours": NEIGHBOURS,
@@ -85,13 +93,13 @@ def ledger(
 def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int) -> dict:
     """The ledger of a simulation: what the training that it stands for would spend, and what this one did."""
     simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
-    kept = ("epsilon", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
+    kept = ("epsilon", "curve", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
     done = Mechanism(mechanism.q / divisor, mechanism.sigma / divisor, mechanism.steps)
     return {
         "private": False,
         "epsilon": None,
         "meaning": "simulated, not private: " + SIMULATION,
-        "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept}},
+        "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept if key in simulated}},
         "done": {
             "sampling_rate": done.q,
             "noise_multiplier": done.sigma,
@@ -99,6 +107,15 @@ def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: di
         },
         "repeatable": REPEATABLE,
     }
+
+
+def without_curve(ledger: dict) -> dict:
+    """Return a ledger as it was written before it told the whole curve: of q, σ and steps, ε by two accountants."""
+    epsilon = ledger["epsilon"]
+    shorter = {**ledger, "epsilon": epsilon and {by: value for by, value in epsilon.items() if by != "pld"}}
+    if "simulated" in shorter:
+        shorter["simulated"] = without_curve(shorter["simulated"])
+    return {key: value for key, value in shorter.items() if key != "curve"}
 
 
 def no_ledger() -> dict:
