@@ -115,7 +115,11 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
             ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
         )
         for search in run.ledger.get("searches", []):
-            rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
+            if "epsilon_covered" in search:
+                words = f"with its search of {search['mean_trials']} trials on average, covered by a theorem"
+                rows.append(("", f"{words}: ε {search['epsilon_covered']:.2f}"))
+            else:
+                rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
     elif budget:
         given = [f"{word} {budget[key]:g}" for word, key in (("ε", "epsilon"), ("σ", "sigma"), ("δ", "delta")) if key in budget]
         rows.append(("privacy", f"{', '.join(given)}: the budget"))

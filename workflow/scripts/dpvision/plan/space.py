@@ -9,6 +9,7 @@ from typing import Any
 EDGE = 1 / 20  # of a range of real numbers, on its own scale: nearer than this to its end is at its end
 
 Values = list[Any] | dict[str, list[Any]]
+SPENDING = {"recipe.batch", "recipe.epochs", "recipe.steps"}  # what q, σ and steps of a trial depend on
 
 
 def kind(values: Values) -> list[str]:

@@ -63,9 +63,8 @@ class Curve:
 
         # each has one minimum: the curve is convex in e^ε, and its perspective in e^-ε
         reach = (0.0, self.epsilon(1e-10))
-        return min(
-            1.0, *(float(minimize_scalar(bound, bounds=reach, method="bounded").fun) for bound in (by_false_positives, by_false_negatives))
-        )
+        bounds = (by_false_positives, by_false_negatives)
+        return min(1.0, *(float(minimize_scalar(bound, bounds=reach, method="bounded").fun) for bound in bounds))
 
     def mu(self, delta: float) -> float:
         """Return the least μ so that a Gaussian mechanism of that μ (GDP) promises no more at any δ from here to 1."""

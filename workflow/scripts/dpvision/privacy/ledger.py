@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from dpvision.plan import specs
-from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
+from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
+from dpvision.privacy.mechanism import possible_trials, trial_mechanisms
 
 NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
@@ -33,6 +34,14 @@ NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
 ]
+
+
+COVERED = (
+    "epsilon_covered: the found values and this run, by composition; the search is the best of a geometric number of "
+    "independent trials with values drawn at random, and spends what the dearest trial and their mean number say (Papernot "
+    "and Steinke 2022, theorem 2). Their number and all trials but the best stay secret: a release must leave out the "
+    "search's own records. Accuracies on held-out examples count as public"
+)
 
 
 def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict]) -> dict[str, Any]:
@@ -122,8 +131,19 @@ def no_ledger() -> dict:
     return {"private": False, "epsilon": None}
 
 
-def price(trials: list[Mechanism]) -> dict[str, Any]:
-    """Return the `privacy` part of a search's best.json: q, σ and steps of its trials, in `each` where they differ."""
+def price(search: specs.Spec, trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the `privacy` part of a search's best.json; `trials`: the values of each.
+
+    A search that a theorem covers is charged for their mean number, and for every trial that it could have drawn.
+    """
+    found = counted(trial_mechanisms(search, trials))
+    if search.get("sampler") == "covered":
+        found["covered"] = {"mean_trials": search["trials"], "possible": counted(possible_trials(search))}
+    return found
+
+
+def counted(trials: list[Mechanism]) -> dict[str, Any]:
+    """Return q, σ and steps of trials, in `each` where they differ."""
     parts = [
         {"trials": count, "sampling_rate": trial.q, "noise_multiplier": trial.sigma, "steps": trial.steps}
         for trial, count in sorted(Counter(trials).items(), key=lambda part: (part[0].q, part[0].sigma, part[0].steps))
@@ -147,6 +167,15 @@ def _search(run: Mechanism, delta: float, search: dict) -> dict:
     parts = [(count, trial.rdp()) for count, trial in parts_of(search)]
     trial = np.maximum.reduce([rdp for _, rdp in parts])
     trials = search["trials"]
+    if covered := search.get("covered"):
+        dearest = np.maximum.reduce([possible.rdp() for _, possible in parts_of(covered["possible"])])
+        mean = covered["mean_trials"]
+        return {
+            "study": search["study"],
+            "mean_trials": mean,
+            "epsilon_covered": epsilon_of(selection_rdp(dearest, mean) + run.rdp(), delta),
+            "meaning": COVERED,
+        }
     return {
         "study": search["study"],
         "trials": trials,
