@@ -59,12 +59,16 @@ class Search(Strict):
     """Privacy level at which trials train; where absent, the budget of the cells that ask for it. Each trial is given the
     whole of it: its noise is solved for its own batch and length."""
     trials: Positive
-    """Number of trials to finish. No combination is tried twice, so at most as many as there are."""
+    """Number of trials to finish; with `sampler: covered`, their mean number. No combination is tried twice but by that
+    sampler, so at most as many as there are."""
     objective: Annotated[Literal["validation_top1", "validation_loss"], Later] = "validation_top1"
     """Measure of the best trial: the most accuracy, or the least loss, on the examples held out, after the last step. A
     loss that is no finite number is worse than any other."""
-    sampler: Annotated[Literal["tpe", "grid", "random"], Later] = "tpe"
-    """Source of values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; or chance."""
+    sampler: Annotated[Literal["tpe", "grid", "random", "covered"], Later] = "tpe"
+    """Source of values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; chance; or
+    chance as a theorem on the privacy of a search asks for it (Papernot and Steinke 2022): each trial draws its values
+    anew and trains with a seed of its own, and the number of trials is drawn too, so that ledgers can say what the search
+    spent. Of the other samplers, only the composition of all trials is known."""
     seed: Seed = 0
     """Seed of the sampler and of the trainings, which all start alike."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0

@@ -36,6 +36,7 @@ def _results(run: Run) -> dict[str, Any]:
     if run.ledger and run.history:
         of = run.ledger.get("simulated", run.ledger)
         found |= {f"epsilon.{name}": value for name, value in (of["epsilon"] or {}).items()}
+        found |= {key: value for key, value in of.get("curve", {}).items() if key != "at_false_positives"}
         found |= {key: of[key] for key in ("noise_multiplier",) if key in of}
         found["clipped in the last epoch"] = run.history[-1]["clipped"]
     if run.provenance:

@@ -159,6 +159,12 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     for key in asked:
         if key not in search.space and all(other in asked for other in search.space):
             yield complaint(documents, (*where, "space"), f"{key} is missing: {', '.join(users)} leave it to this search")
+    if search.sampler == "covered":
+        for key in values.keys() & space.SPENDING:
+            if isinstance(values[key], dict):
+                listed = "is a range, and ε of the search is that of its dearest trial: list the values, or say another sampler"
+                yield complaint(documents, (*where, "space", key), listed)
+        return
     combinations = math.prod(map(space.count, values.values()))
     if search.trials > combinations:
         most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"

@@ -109,11 +109,16 @@ def prv_epsilon(mechanism: Mechanism, delta: float) -> float | None:
 
 
 def selection_epsilon(rdp: np.ndarray, mean_trials: float, delta: float) -> float:
-    """Return epsilon of the best of K trials, K geometric with this mean (Papernot and Steinke 2022, theorem 2, eta = 1).
+    """Return ε of the best of a geometric number of trials with this mean; `rdp` is one trial's."""
+    return epsilon_of(selection_rdp(rdp, mean_trials), delta)
+
+
+def selection_rdp(rdp: np.ndarray, mean_trials: float) -> np.ndarray:
+    """Return the Renyi divergence of the best of K trials, K geometric with this mean (Papernot and Steinke 2022, theorem 2).
 
     `rdp` is one trial's. For eta = 1: at order a the selection's divergence is at most
     rdp(a) + 2 (1 - 1/b) rdp(b) + 2 log(1/gamma) / b + log(mean) / (a - 1), for any order b, with gamma = 1 / mean.
     """
     orders = np.array(ORDERS)
     extra = np.min(2 * (1 - 1 / orders) * rdp + 2 * np.log(mean_trials) / orders)
-    return epsilon_of(rdp + extra + np.log(mean_trials) / (orders - 1), delta)
+    return np.asarray(rdp + extra + np.log(mean_trials) / (orders - 1))

@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -30,9 +31,8 @@ from dpvision.files import canonical_json, digest, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
 from dpvision.plan import space, specs
-from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import price
-from dpvision.privacy.mechanism import mechanism_of, solved
+from dpvision.privacy.mechanism import solved, trial_mechanisms
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
@@ -54,6 +54,14 @@ def distribution(values: space.Values) -> BaseDistribution:
         return CategoricalDistribution(values)
     kind, low, high = space.range_of(values)
     return IntDistribution(low, high) if kind == "integers" else FloatDistribution(low, high, log=kind == "log_uniform")
+
+
+def geometric(mean: int) -> int:
+    """Draw a number of trials with this mean, from the operating system's entropy."""
+    count, again = 1, secrets.SystemRandom()
+    while again.random() * mean >= 1:
+        count += 1
+    return count
 
 
 class Sampler(optuna.samplers.TPESampler):
@@ -79,7 +87,7 @@ class Sampler(optuna.samplers.TPESampler):
             proposed = super().sample_independent(study, trial, param_name, param_distribution)
             if open_to(proposed):
                 return proposed
-        if isinstance(param_distribution, FloatDistribution):
+        if isinstance(param_distribution, FloatDistribution) or self.kind == "covered":
             return self.chance.sample_independent(study, trial, param_name, param_distribution)
         whole = isinstance(param_distribution, IntDistribution)
         every = range(param_distribution.low, param_distribution.high + 1) if whole else param_distribution.choices
@@ -120,6 +128,13 @@ class Study:
                 load_if_exists=True,
                 pruner=optuna.pruners.ThresholdPruner(lower=spec["prune_below"], n_warmup_steps=spec["prune_after"]),
             )
+            self.count: int = spec["trials"] if spec.get("sampler") != "covered" else self._drawn_count()
+
+    def _drawn_count(self) -> int:
+        """Return the number of trials, which the first worker draws: geometric, from the operating system's entropy."""
+        if "trials" not in self.optuna.user_attrs:
+            self.optuna.set_user_attr("trials", geometric(self.spec["trials"]))
+        return int(self.optuna.user_attrs["trials"])
 
     def _alone(self) -> Any:
         """Let one worker at a time ask for a trial, so that two workers never take the same values."""
@@ -129,7 +144,7 @@ class Study:
         return self.optuna.get_trials(deepcopy=False, states=states)
 
     def complete(self) -> bool:
-        return len(self.trials(*FINISHED)) >= self.spec["trials"]
+        return len(self.trials(*FINISHED)) >= self.count
 
     @contextmanager
     def next_trial(self) -> Iterator[optuna.Trial | None]:
@@ -137,7 +152,7 @@ class Study:
         with ExitStack() as mine:
             with self._alone():
                 trial = self._left_behind()
-                if trial is None and len(self.trials(*TAKEN)) < self.spec["trials"]:
+                if trial is None and len(self.trials(*TAKEN)) < self.count:
                     trial = self._ask()
                 if trial is not None:
                     mine.enter_context(held(self._lock(trial.number)))
@@ -200,7 +215,7 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
                 if trial is None:
                     time.sleep(PAUSE)
                     continue
-                run = solved(specs.with_values(spec["run"], trial.params))
+                run = solved(_run_of(spec, trial))
                 log.info("trial %d: %s", trial.number, canonical_json(trial.params))
                 try:
                     value = _train(study, trial, run, Training(run, prepared, physical_batch, device(), decided, memory_mb))
@@ -211,6 +226,13 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
                 study.checkpoint(trial.number).remove()
                 ours.append(trial.number)
     write_json(done, {"trials": ours})
+
+
+def _run_of(spec: specs.Spec, trial: optuna.Trial) -> specs.Spec:
+    """Return the run of a trial; in a covered search each trial has noise of its own, also where values repeat."""
+    run = specs.with_values(spec["run"], trial.params)
+    own = spec.get("sampler") == "covered"
+    return {**run, "seed": stream_seed(run["seed"], f"trial {trial.number}") % 2**32} if own else run
 
 
 def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Training) -> float:
@@ -263,7 +285,7 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
     finished = study.trials(*FINISHED)
     if not study.complete():
         raise UserError(
-            f"{folder} has {len(finished)} of {spec['trials']} trials: its journal was removed after its workers "
+            f"{folder} has {len(finished)} of {study.count} trials: its journal was removed after its workers "
             f"were done; delete {folder / 'workers'} and let them work again"
         )
     for trial in finished:  # the worker of a trial may have been killed right after its end
@@ -282,19 +304,14 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
             "prune_below give such trials up"
         )
     found = {"study": specs.study_name(spec), "values": winner.params, objective: specs.score(objective, value)}
-    found |= {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": price(_mechanisms(spec, finished))}
+    found |= {"trials": len(finished), "pruned": len(finished) - len(complete)}
+    found["privacy"] = price(spec, [trial.params for trial in finished])
     if edges := space.edges(spec["space"], winner.params):
         found["edges"] = edges
         log.warning("%s: the best trial: %s; better values may lie beyond", folder.name, "; ".join(edges))
     write_json(best, found)
     write_csv(table, _rows(study, study.optuna.get_trials(deepcopy=False)))
     write_json(made_by, origin.provenance(spec))
-
-
-def _mechanisms(spec: specs.Spec, trials: list[FrozenTrial]) -> list[Mechanism]:
-    """Return q, σ and steps of each trial: a searched batch or length has its own."""
-    found = [mechanism_of(solved(specs.with_values(spec["run"], trial.params))) for trial in trials]
-    return [mechanism for mechanism in found if mechanism]  # each has one: a search names its ε
 
 
 def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
@@ -313,7 +330,7 @@ def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
         row |= {key: epoch.get(key) for key in measured}
         row |= dict.fromkeys(("sampling_rate", "sigma", "steps", "epsilon"))
         if trial.params.keys() == spec["space"].keys():  # else its worker died while it drew them
-            (spends,) = _mechanisms(spec, [trial])
+            (spends,) = trial_mechanisms(spec, [trial.params])
             epsilon = spends.epsilon(spec["run"]["budget"]["delta"])
             row |= {"sampling_rate": spends.q, "sigma": spends.sigma, "steps": spends.steps, "epsilon": epsilon}
         rows.append(row)
