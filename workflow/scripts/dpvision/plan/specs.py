@@ -32,12 +32,12 @@ RECORD = ("spec.json", "metrics.json", "history.csv", "ledger.json", "weights.sa
 
 
 def canonical(spec: Spec) -> Spec:
-    """Keys in one order, whatever theirs in the configuration: Snakemake compares specs as text."""
+    """Return the spec with its keys in one order, whatever theirs in the configuration: Snakemake compares specs as text."""
     return json.loads(canonical_json(spec))
 
 
 def source_spec(dataset: Dataset) -> Spec:
-    """Download a data set."""
+    """Describe the download of a data set."""
     return canonical(dataset.model_dump(include={"title", "licence", "sources", "files"}) | _reader(dataset))
 
 
@@ -47,24 +47,24 @@ def _reader(dataset: Dataset) -> Spec:
 
 
 def data_spec(name: str, dataset: Dataset) -> Spec:
-    """Prepare a data set."""
+    """Describe the preparation of a data set."""
     kept = dataset.model_dump(include={"files", "classes", "shape", "train", "test"})
     return canonical({"kind": "data", "name": name, **kept, **_reader(dataset)})
 
 
 def weights_source(weights: Weights) -> Spec:
-    """Fetch weights."""
+    """Describe where weights are fetched from."""
     return canonical(weights.model_dump(include={"title", "licence", "sources", "mean", "std"}))
 
 
 def weights_spec(name: str, weights: Weights) -> Spec:
-    """Fetch weights, and check that they are those of their network."""
+    """Describe a file of weights, and the network that they are of."""
     model = {**weights.model.as_spec({"label"}), "slug": weights.model.slug()}
     return canonical({"kind": "weights", "name": name, "sha256": weights.sha256, "model": model, "classes": weights.classes})
 
 
 def features_spec(name: str, features: Features, of: Spec, shape: list[int], weights: Weights, weights_spec: Spec) -> Spec:
-    """Compute features of the images of a prepared data set, `of`, which have a shape."""
+    """Describe the features of the images of a prepared data set, `of`, which have a shape."""
     preprocessing = {"shape": [shape[0], features.size, features.size], "resize": "bilinear"}
     preprocessing |= weights.model_dump(include={"mean", "std"})
     made = {
@@ -96,13 +96,13 @@ class Start(NamedTuple):
 
 
 def start_from_weights(spec: Spec, weights: Weights) -> Start:
-    """Begin with a file of weights."""
+    """Describe a start with a file of weights."""
     said = {key: spec[key] for key in ("sha256", "model", "classes")} | {"name": data_name(spec)}
     return Start({"weights": said}, weights.model_dump(include={"mean", "std"}))
 
 
 def start_from_run(run: Spec, take: str) -> Start:
-    """Begin with the weights of another run, at its last step or averaged."""
+    """Describe a start with the weights of another run, at its last step or averaged."""
     return Start({"run": run_name(run), "take": take}, {key: run["data"][key] for key in ("mean", "std")})
 
 
@@ -123,7 +123,7 @@ def run_spec(
     train: str = "all",
     start: Start | None = None,
 ) -> Spec:
-    """Train once; the seed is still to be named (`seeded`)."""
+    """Describe one training; its seed is still to be named (`seeded`)."""
     constants = dataset.model_dump(include={"split_seed", "mean", "std"}) | (start.constants if start else {})
     unsaid = {key for key in ("steps", "epochs") if getattr(recipe, key) is None}
     said = recipe.as_spec(unsaid) | {"batch": batch_of(recipe, dataset.train - split.validation)}
@@ -150,7 +150,7 @@ def trained_part(run: Spec) -> str:
 
 
 def budget_spec(epsilon: float | str | None, delta: float, sigma: float | None = None) -> Spec | None:
-    """Return what is given of a budget: what is solved is in no spec."""
+    """Return the given parts of a budget: what is solved is in no spec."""
     if epsilon is None:
         return None
     given = {"epsilon": None if epsilon == "solve" else epsilon, "sigma": sigma}
@@ -169,7 +169,7 @@ def with_authors_protocol(run: Spec, protocol: PaperProtocol, level: int) -> Spe
 
 
 def _expected_physical_batches(count: int, batches: int, physical_batch: int) -> float:
-    """Return into how many physical batches a sample is cut, in expectation; its size is binomial."""
+    """Return how many physical batches a sample is cut into, in expectation; its size is binomial."""
     q = 1 / batches
 
     def probability(size: int) -> float:
@@ -182,7 +182,7 @@ def _expected_physical_batches(count: int, batches: int, physical_batch: int) ->
 
 
 def on_one_device(run: Spec) -> Spec:
-    """The same training but for rounding, and so the same samples, views and noise."""
+    """Return the spec of the same training on one device: equal but for rounding, with the same samples, views and noise."""
     return {**run, "recipe": {key: value for key, value in run["recipe"].items() if key != "gpus"}}
 
 
@@ -195,7 +195,7 @@ def seeded(run: Spec, seed: int) -> Spec:
 
 
 def study_spec(run: Spec, search: Search) -> Spec:
-    """Search: `run` is trained with other values at the keys of the space, its seed the search's; each trial on one device."""
+    """Describe a search: `run` is trained with other values at the space's keys, the search's seed, and one device a trial."""
     kept = search.as_spec({"epsilon", "recipe", "split"})
     varied = with_values(seeded(on_one_device(run), search.seed), dict.fromkeys(search.space))
     return canonical({"kind": "study", "run": varied, **kept})
@@ -283,7 +283,7 @@ def as_planned(run: Spec) -> Spec:
 
 
 def has_length(run: Spec) -> bool:
-    """Whether it is said how long to train; else ε and σ decide."""
+    """Tell whether the run says how long to train; else ε and σ decide."""
     return bool({"steps", "epochs"} & run["recipe"].keys())
 
 
@@ -321,7 +321,7 @@ def modules_of(run: Spec) -> list[str]:
 
 
 def training_count(run: Spec) -> int:
-    """N: the training examples without those held out."""
+    """Return N, the number of training examples without those held out."""
     return run["data"]["train"] - run["data"]["validation"]
 
 
@@ -336,22 +336,22 @@ def chooser(run: Spec) -> str | None:
 
 
 def sampling_rate(run: Spec) -> float:
-    """q = expected batch / N, exactly: the accountant's q is the sampler's q."""
+    """Return q = expected batch / N, exactly: the accountant's q is the sampler's q."""
     return 1 / run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"] / training_count(run)
 
 
 def expected_batch(run: Spec) -> int:
-    """What a step's sum is divided by."""
+    """Return the constant that a step's sum is divided by."""
     return training_count(run) // run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"]
 
 
 def simulated(run: Spec) -> int:
-    """k of a simulation, which divides batch and noise; 1: the training itself."""
+    """Return k of a simulation, which divides batch and noise; 1: the training itself."""
     return run["recipe"]["simulate"] or 1
 
 
 def step_count(run: Spec) -> int:
-    """As protocol or recipe say, or floor(epochs * N / batch), in whole numbers."""
+    """Return the number of steps that protocol or recipe say, or floor(epochs * N / batch), in whole numbers."""
     recipe = run["recipe"]
     if "protocol" in run:
         return run["protocol"]["steps"]
@@ -359,7 +359,7 @@ def step_count(run: Spec) -> int:
 
 
 def is_stopped(run: Spec, losses: Sequence[float]) -> bool:
-    """Whether the recipe ends a run here, after epochs with these validation losses."""
+    """Tell whether the recipe ends a run here, after epochs with these validation losses."""
     stop = run["recipe"].get("stop")
     if not (stop and losses):
         return False
@@ -370,7 +370,7 @@ def is_stopped(run: Spec, losses: Sequence[float]) -> bool:
 
 
 def epoch_ends(run: Spec) -> list[int]:
-    """The steps after which an epoch is over; a recipe's last epoch ends with its last step."""
+    """Return the steps after which an epoch is over; a recipe's last epoch ends with its last step."""
     count, batch, steps = training_count(run), run["recipe"]["batch"], step_count(run)
     epochs = run["recipe"].get("epochs", -(-steps * batch // count))
     if "protocol" in run:
