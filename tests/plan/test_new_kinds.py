@@ -26,30 +26,30 @@ class Options(Table):
 '''
 ARTIFACT = "artifacts:\n  new: {{kind: {kind}, title: New, cells: [cifar10], epsilons: [7.42]}}\n"
 STAGE = """        _analysis(
-            "weights",
+            "lengths",
             "norms",
             "norms.json",
             ("table of norms", "tables of norms"),
             lambda spec, run, batch, workers: cost.Cost(cost.counts_of(run).parameters, 1, 0),
-            "dpvision.analyses.weights:measure",
+            "dpvision.analyses.lengths:measure",
         ),
     )
 }
 """
-OPTIONS = '''class Weights(Strict):
-    """How the norms of weights are measured."""
+OPTIONS = '''class Lengths(Strict):
+    """How the norms of lengths are measured."""
 
     order: Positive = 2
     """Of the norm."""
 
 
 class Analyses(Strict):
-    """What a paper says of each analysis, by the stage's name."""
+    """Settings of each analysis in a paper, by the stage's name."""
 
-    weights: Weights = Weights()
+    lengths: Lengths = Lengths()
     """Of artifacts of the kind norms."""
 '''
-JOB = '''"""Norms of weights, as a job."""
+JOB = '''"""Norms of lengths, as a job."""
 
 from dpvision.files import write_json
 
@@ -112,7 +112,7 @@ def with_analysis(project: Any) -> None:
         ("plan/stages.py", "    )\n}\n", STAGE),
         (
             "config/analyses.py",
-            'class Analyses(Strict):\n    """What a paper says of each analysis, by the stage\'s name."""\n',
+            'class Analyses(Strict):\n    """Settings of each analysis in a paper, by the stage\'s name."""\n',
             OPTIONS,
         ),
     ):
@@ -120,7 +120,7 @@ def with_analysis(project: Any) -> None:
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1
         path.write_text(text.replace(old, new), encoding="utf-8")
-    (project.root / PACKAGE / "analyses/weights.py").write_text(JOB)
+    (project.root / PACKAGE / "analyses/lengths.py").write_text(JOB)
 
 
 def test_a_kind_s_file_is_all_that_it_needs_and_no_other_kind_looks_made_by_other_code(project, said):
@@ -147,28 +147,28 @@ def test_a_kind_s_options_are_strict(project):
 def test_an_analysis_is_planned_costed_looked_for_kept_and_run_by_its_entry_options_and_job_alone(project, said):
     before = project.plan(scale="demo")
     with_analysis(project)
-    with_kind(project, "norms", {"norms": ("weights/norms.json",), "provenance": ("weights/provenance.json",)})
+    with_kind(project, "norms", {"norms": ("lengths/norms.json",), "provenance": ("lengths/provenance.json",)})
     found = said("demo")
-    assert found["below"].count("weights") == found["status"].count("weights") == 6
+    assert found["below"].count("lengths") == found["status"].count("lengths") == 6
     assert [file.split("/")[2] for file in found["inputs"]["norms"]] == ["norms"] * 6
     assert set(found["inputs"]["norms"]) < set(found["kept"])
     assert found["estimated"] == ["guessed"] * 6
     assert "tables of norms" in found["table"].splitlines()[3]
     assert "6 tables of norms (0 made)" in found["overview"]
-    assert "weights" in found["sections"] and "weights" in found["jobs"]
+    assert "lengths" in found["sections"] and "lengths" in found["jobs"]
     assert {name: code for name, code in found["codes"].items() if name != "new"} == {
         name: spec["code"] for name, spec in before.artifacts.items()
     }
     done = project.run("snakemake", "new", "--dry-run", "--cores", "1", "--config", "scale=demo")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "rule analyse_weights:" in done.stdout + done.stderr
+    assert "rule analyse_lengths:" in done.stdout + done.stderr
 
 
 def test_a_paper_says_an_analysis_s_options_and_a_scale_its_resources(project, said):
     with_analysis(project)
-    with_kind(project, "norms", {"norms": ("weights/norms.json",)})
+    with_kind(project, "norms", {"norms": ("lengths/norms.json",)})
     one = said()["inputs"]["norms"]
-    project.change("scales/paper.yaml", "  train: {", "  weights: {threads: 1}\n  train: {")
+    project.change("scales/paper.yaml", "  train: {", "  lengths: {threads: 1}\n  train: {")
     assert said()["inputs"]["norms"] == one
-    project.change(PAPER, "artifacts:\n", "weights: {order: 1}\nartifacts:\n")
+    project.change(PAPER, "artifacts:\n", "lengths: {order: 1}\nartifacts:\n")
     assert not set(said()["inputs"]["norms"]) & set(one)
