@@ -99,7 +99,7 @@ def test_a_training_moves_its_part_and_says_that_the_rest_stayed(training, tmp_p
 def test_a_frozen_part_that_moved_is_an_error_and_a_trained_one_that_did_not_is_said(narrow, caplog):
     network = narrow()
     parts.freeze(network, "head")
-    before = parts.digests_of(network.state_dict())
+    before = parts.digests_of(network)
     with caplog.at_level(logging.WARNING):
         said = parts.account(network, before, "head")
     assert said["unmoved"] == said["trained"]

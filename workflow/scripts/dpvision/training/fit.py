@@ -90,7 +90,7 @@ class Training:
             parts.zero_head(self.network)
             if self.part != "all":
                 parts.freeze(self.network, self.part)
-            self.begun_with = parts.digests_of(self.network.state_dict())
+            self.begun_with = parts.digests_of(self.network)
         self.network.to(device)
         self.average = Average(self.network, **recipe["averaging"]) if recipe["averaging"] else None
         self.optimizer = optimizers.module(recipe["optimizer"]["name"]).build(recipe["optimizer"], self.network)

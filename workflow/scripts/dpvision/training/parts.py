@@ -1,10 +1,9 @@
 """What of a network trains: all of it, its norms with its head, or its head alone; and the proof that the rest stayed.
 
 `head` is the last linear layer. `norms` are scale and shift of normalisation layers, gains and biases of convolutions with
-standardised weights, and the head (De et al. 2022 and later call such a choice FiLM).
+standardised weights, gains of skip connections, and the head.
 """
 
-import hashlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dpvision.errors import UserError
+from dpvision.training import digests
 
 log = logging.getLogger(__name__)
 
@@ -74,24 +74,14 @@ def _of_norms(module: nn.Module) -> list[nn.Parameter]:
     return [p for name, p in own.items() if isinstance(module, (*NORMS, FixedBatchNorm)) or name.endswith("gain")]
 
 
-def digests_of(state: Mapping[str, Tensor]) -> dict[str, str]:
-    """Return the SHA-256 of each tensor's numbers."""
-    found = {}
-    for name, tensor in state.items():
-        numbers = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-        found[name] = hashlib.sha256(numbers.tobytes()).hexdigest()
-    return found
-
-
-def frozen_sha256(digests: Mapping[str, str], trained: list[str]) -> str:
-    """Return one SHA-256 of all that is not trained, parameters and buffers."""
-    lines = [f"{sha}  {name}\n" for name, sha in sorted(digests.items()) if name not in trained]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+def digests_of(network: nn.Module) -> dict[str, str]:
+    """Return the SHA-256 of each tensor of a network's state."""
+    return digests.digests_of({name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()})
 
 
 def account(network: nn.Module, before: Mapping[str, str], train: str) -> dict[str, Any]:
     """Say what moved since `before`, and prove that what was frozen did not; a frozen part that moved is an error."""
-    after = digests_of(network.state_dict())
+    after = digests_of(network)
     trained = [name for name, parameter in network.named_parameters() if parameter.requires_grad]
     moved = [name for name in after if name not in trained and after[name] != before[name]]
     if moved and train != "all":
@@ -101,7 +91,10 @@ def account(network: nn.Module, before: Mapping[str, str], train: str) -> dict[s
         log.warning("trained, and still to the bit what they were: %s", ", ".join(unmoved))
     said: dict[str, Any] = {"part": train, "trained": trained, "unmoved": unmoved}
     if train != "all":
-        said["frozen_sha256"] = {"before": frozen_sha256(before, trained), "after": frozen_sha256(after, trained)}
+        said["frozen_sha256"] = {
+            "before": digests.frozen_sha256(before, trained),
+            "after": digests.frozen_sha256(after, trained),
+        }
     if any(isinstance(layer, FixedBatchNorm) for layer in network.modules()):
         said["statistics"] = FIXED
     return said

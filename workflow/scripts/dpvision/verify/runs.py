@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from safetensors.numpy import load_file
+
 from dpvision.data.prepared import content_digest
 from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
@@ -13,6 +15,7 @@ from dpvision.plan.stages import Key
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import spent, without_curve
 from dpvision.privacy.mechanism import mechanism_of
+from dpvision.training.digests import digests_of, frozen_sha256
 from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
 
@@ -93,10 +96,6 @@ def _frozen(place: Place, spec: specs.Spec, provenance: dict[str, Any], folder: 
     frozen = said["frozen_sha256"]
     yield from equal(where, "trained.frozen_sha256, before and after", frozen["before"], frozen["after"])
     if place.weights:
-        from safetensors.torch import load_file
-
-        from dpvision.training.parts import digests_of, frozen_sha256
-
         there = frozen_sha256(digests_of(load_file(folder / "weights.safetensors")), said["trained"])
         yield from equal(where, "trained.frozen_sha256 by weights.safetensors", there, frozen["after"])
 
