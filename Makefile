@@ -7,7 +7,7 @@
 # make lint              formats and linters, without changing anything
 # make reproduce         ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
 # make test-report       make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
-# make test-planted      apply bugs that were made somewhere, each in a copy, and see that the audit notices: a quarter of an hour
+# make test-planted      apply bugs that were made somewhere, each in a copy, and see that the audit or a test notices: a quarter of an hour
 # make test-cluster      set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench             measure what a private step costs: BENCH=quick in three minutes, else twelve
 # make bench-plan        measure what the plan costs, up to 10,000 runs, in two minutes
