@@ -22,6 +22,7 @@ from dpvision.training import devices as devices_module
 from dpvision.training import step as step_module
 from dpvision.training.devices import ALONE, Devices, Several, joined, together
 from dpvision.training.fit import Training
+from dpvision.training.run import take_part
 from dpvision.training.step import Step
 
 SGD = {"name": "sgd", "learning_rate": 0.5, "momentum": 0.5}
@@ -311,7 +312,7 @@ def test_when_the_first_process_is_killed_the_others_end_and_say_nothing(place):
 
 
 def wait_for_nothing() -> None:
-    with together(2, ("no", "work")) as devices:
+    with together(2, take_part, "no", "work") as devices:
         for _ in itertools.count():
             devices.from_first(None)
 
@@ -354,12 +355,12 @@ def test_an_error_in_the_first_process_is_its_own_and_ends_the_others(place):
 
 def test_one_device_starts_nothing(monkeypatch):
     monkeypatch.delattr(devices_module.subprocess, "Popen")
-    with together(1, ()) as devices:
+    with together(1, take_part) as devices:
         assert devices is ALONE
     assert not torch.distributed.is_initialized()
 
 
 def test_fewer_graphics_cards_than_the_recipe_asks_for_are_an_error_before_anything_starts(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(UserError, match=r"asks for gpus: 2, and 1 can be seen"), together(2, ()):
+    with pytest.raises(UserError, match=r"asks for gpus: 2, and 1 can be seen"), together(2, take_part):
         pass

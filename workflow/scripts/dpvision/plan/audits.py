@@ -1,6 +1,7 @@
 """Specs of audits: of the engine, once a scale; of a run, by its q, σ, steps and network."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from dpvision.errors import UserError
 from dpvision.files import digest
@@ -23,14 +24,14 @@ def engine_audit(runs: Iterable[Spec], every_network: bool = False) -> Spec:
     return _spec(recipe, networks, LEVELS)
 
 
-def run_audit(run: Spec) -> Spec:
-    """Return the audit of one run: nothing but its own."""
+def run_audit(run: Spec, clipping: dict[str, Any] | None = None) -> Spec:
+    """Return the audit of one run: nothing but its own. `clipping`: the choices that its training was made with, if it is."""
     if found := specs.searched_keys(run):
         raise UserError(
             f"{specs.run_name(run)}: {', '.join(found)} is left to a search that has not found it yet; "
             "train the run first, or name one whose values are all known"
         )
-    return _spec(run, [], [])
+    return _spec(run, [], []) | ({"clipping": clipping} if clipping else {})
 
 
 def audit_name(spec: Spec) -> str:
