@@ -113,7 +113,7 @@ def test_a_neighbour_adds_c_and_one_that_adds_more_is_seen(monkeypatch):
 
 
 def test_the_choices_that_a_training_was_made_with_are_attacked_too(monkeypatch):
-    """A way that no untimed training goes, and that takes half of a norm."""
+    """Break a way that no untimed training goes: its norms are halved."""
     gram = Convolution.gram
 
     def half(self: Convolution, *arguments: Any) -> Deferred:
@@ -200,7 +200,7 @@ def test_what_is_drawn_in_bfloat16_is_coarse():
 
 
 def test_a_right_engine_is_called_wrong_no_more_often_than_the_confidence_allows():
-    """Of 6 at 80 %, 1.2 at most are expected; all but one come by chance less than once in 600; at 99.9 % one, once in 160."""
+    """Audit 6: at 80 %, 1.2 at most are expected, and more than 4 come once in 600; at 99.9 %, one comes once in 160."""
     found = verdicts(range(6), (0.8, 0.999))
     assert found[0.8][CONSISTENT] > 1
     assert found[0.999][CONSISTENT] == 6

@@ -540,7 +540,7 @@ def test_images_may_lie_in_memory_in_any_way(strange, memory_format, way):
 @pytest.mark.parametrize("memory_format", ["contiguous", "channels last"])
 @pytest.mark.parametrize("way", WAYS)
 def test_an_activation_of_one_channel_may_have_gaps_in_memory(memory_format, way):
-    """Of one channel it lies in both orders at once, but only where it is whole."""
+    """Take a slice of one channel: whole, it would lie in both orders at once."""
     network = Net(lambda n, x: n.conv(x[..., ::2]), (1, 5, 8), conv=conv(1))
     agrees(network, *examples_of(4, (1, 5, 8)), memory_format=memory_format, layers={"conv.weight": way})
 
@@ -775,7 +775,7 @@ def test_a_network_that_mixes_is_refused_even_if_the_first_batch_is_one_example(
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_a_network_that_mixes_far_from_zero_is_refused_on_either_side(side):
-    """As one does that looks whether anything overflows; no gradient flows through the look."""
+    """Scale by whether anything lies far out; no gradient flows through that look."""
 
     def work(n: Any, x: Tensor) -> Tensor:
         return n.linear(x) / (1 + F.relu(side * x.detach().flatten() - 30).max())
@@ -1246,7 +1246,7 @@ def test_a_shared_weights_norm_is_not_taken_alone():
 @pytest.mark.parametrize("views", [None, 3])
 @pytest.mark.parametrize("way", WAYS[:3])
 def test_each_use_of_a_shared_weight_has_gradients_of_its_own(way, views):
-    """Both are kept until they are added up; memory that a way borrows for one is not lent again for the other."""
+    """Keep both until they are added up: memory that a way borrows for one is not lent again for the other."""
     network = Net(lambda n, x: n.conv(n.conv(x).tanh()), SMALL_SHAPE, conv=conv(16, 16, padding=1))
     agrees(network, *examples_of(4, SMALL_SHAPE, views), layers={"conv.weight": way})
 

@@ -14,7 +14,7 @@ CLIP = 1e-12  # every gradient is longer, what rounding leaves of one that cance
 
 
 def along(outputs: Tensor, directions: Tensor) -> Tensor:
-    """Have any gradient of the outputs that an example's label says."""
+    """Return losses whose gradients of the outputs are what the labels say."""
     return (outputs * directions).flatten(1).sum(1)
 
 
@@ -56,7 +56,7 @@ def with_a_bias_like_its_gain() -> nn.Module:
     ],
 )
 def test_positions_that_cancel_add_no_more_than_c(make: Callable[[], nn.Module], shape, ways, rough):
-    """Patches that are nearly alike, of which output gradients that sum to zero leave what is `rough`, and rounding."""
+    """Take patches that are nearly alike: output gradients that sum to zero leave of them what is `rough`, and rounding."""
     layer, inputs = make(), 1 + rough * torch.randn(EXAMPLES, *shape)
     gradients = torch.randn_like(layer(inputs))
     positions = (2, 3) if gradients.dim() == 4 else (1,)
@@ -68,6 +68,6 @@ def test_positions_that_cancel_add_no_more_than_c(make: Callable[[], nn.Module],
 @pytest.mark.parametrize("way", ["one", "grouped", "unfold", "gram"])
 @pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-6])
 def test_an_output_that_is_all_bias_says_too_little_of_its_filters_to_subtract(way, size):
-    """What a gradient has along its unit is taken from the output, less the bias: of small images rounding is what is left."""
+    """Take small images: what a gradient has along its unit is read from the output, less the bias, and rounding is left."""
     layer, inputs = with_a_bias_like_its_gain(), size * torch.randn(EXAMPLES, 3, 6, 6)
     assert longest(layer, inputs, torch.randn(EXAMPLES, 4, 4, 4), way) <= 1
