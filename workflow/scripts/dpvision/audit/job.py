@@ -47,7 +47,7 @@ class Part:
 
     what: str
     run: Spec
-    designs: Callable[[Subject], Result]
+    attack: Callable[[Subject], Result]
 
     def done(self) -> Result:
         """Attack; every process of a run on several devices does the same as this one."""
@@ -55,7 +55,7 @@ class Part:
             return self.done_on(devices)
 
     def done_on(self, devices: Devices) -> Result:
-        return self.designs(Subject(self.run, devices))
+        return self.attack(Subject(self.run, devices))
 
 
 def audit(spec: Spec, folder: Path, processes: int = 1) -> dict[str, Any]:
@@ -128,7 +128,8 @@ def _canaries(run: Spec, name: str, runs: int, confidence: float) -> Part:
 
 
 def _replay(run: Spec, name: str, tied: bool) -> Part:
-    return Part(f"replay of {name}, {run['recipe']['precision']}", run, partial(_replayed, name=name, tied=tied))
+    devices = counted("device", "devices", device_count(run))
+    return Part(f"replay of {name}, {run['recipe']['precision']}, {devices}", run, partial(_replayed, name=name, tied=tied))
 
 
 def _replayed(subject: Subject, name: str, tied: bool) -> Result:

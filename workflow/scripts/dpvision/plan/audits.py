@@ -20,7 +20,7 @@ def engine_audit(runs: Iterable[Spec], every_network: bool = False) -> Spec:
     """Return the audit of the engine: with the recipe of the first private run whose values are all known."""
     networks = [{"name": name, "model": _as_spec(network)} for name, network in _chosen(every_network)]
     known = (run for run in runs if run["budget"] and not any(key.startswith("recipe.") for key in specs.searched_keys(run)))
-    recipe = next(({**run, "model": networks[0]["model"]} for run in known), None)
+    recipe = next(({**specs.on_one_device(run), "model": networks[0]["model"]} for run in known), None)
     return _spec(recipe, networks, LEVELS)
 
 
