@@ -278,6 +278,10 @@ def test_every_plan_has_one_audit_of_the_engine_with_each_family_s_smallest_netw
     assert len(audits.engine_audit([], every_network=True)["networks"]) > len(spec["networks"])
 
 
+def test_the_engine_is_audited_with_a_recipe_of_several_devices_on_one(run_spec):
+    assert audits.engine_audit([run_spec({"recipe.gpus": 4})])["run"] == audits.engine_audit([run_spec()])["run"]
+
+
 def test_a_run_whose_values_a_search_has_still_to_find_cannot_be_audited(run_spec):
     with pytest.raises(UserError, match=r"recipe\.batch is left to a search"):
         audits.run_audit(run_spec({"recipe.batch": {"study": "some-study"}}))
