@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from copied import copy_configuration, copy_parts
 
 from dpvision.code import code_digest
 
@@ -100,8 +100,8 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for part in ("workflow/scripts/dpvision", "config"):
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_parts(root, "workflow/scripts/dpvision")
+        copy_configuration(root)
         self.write("config/scales/seconds.yaml", SCALE)
 
     def write(self, file: str, text: str) -> None:

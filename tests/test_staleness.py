@@ -10,8 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from copied import copy_project
 
-ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
 PAPER = "config/papers/scalenorm/paper.yaml"
 CLAIMS = "config/papers/scalenorm/claims.yaml"
@@ -61,10 +61,7 @@ def copy(source: Path, to: Path) -> Path:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("staleness") / "finished"
-    folder.mkdir()
-    for part in PARTS:
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
-    shutil.copytree(ROOT / "tests/config", folder / "config", dirs_exist_ok=True)  # what is counted here
+    copy_project(folder, small=True)
     for script in (folder / "workflow/scripts").glob("*.py"):
         script.write_text(STAND_IN)
     snakemake(folder)
