@@ -1,10 +1,12 @@
-"""Archive: one file that holds a scale's results, and all that they rest on but the data.
+"""Archive: one file that holds a scale's results, and all that they rest on but the data; and whether it holds.
 
 in   tables, figures, and every record that they are made of; the source
-out  {results}/archive/NAME-VERSION.zip (dpvision/archive/ says what is in it)
+out  {results}/archive/NAME-VERSION.zip (dpvision/archive/ says what is in it);
+     {results}/archive/verified.txt: what `python -m dpvision verify` says of it, which must be that it holds
 """
 
 from dpvision.archive.contents import archive_spec
+from dpvision.code import code_digest
 from dpvision.source import NAME, VERSION
 
 
@@ -27,3 +29,24 @@ rule archive:
         spec=lambda wildcards: archive_spec(PLAN),
     script:
         "../scripts/archive.py"
+
+
+rule verify:
+    """Whether every digest, number and ε of the archive follows from its records."""
+    input:
+        archive=rules.archive.output.archive,
+    output:
+        verdict=f"{RESULTS}/archive/verified.txt",
+    log:
+        f"{LOGS}/archive/verify.log",
+    benchmark:
+        f"{LOGS}/archive/verify.jsonl"
+    conda:
+        "../../envs/report.yaml"
+    threads: limits(PLAN, "report").threads
+    resources:
+        **asked(PLAN, "report"),
+    params:
+        code=code_digest("dpvision.verify.verdict", *(stage.verify.split(":")[0] for stage in STAGES.values())),
+    script:
+        "../scripts/verify.py"

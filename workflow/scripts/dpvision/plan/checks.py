@@ -114,6 +114,9 @@ def of_paper(
         yield from _of_search(name, paper, documents)
     for group, cells in paper.cells.items():
         yield from _of_cells(group, cells, paper, datasets, documents)
+    for i, name in enumerate(paper.selection or []):
+        if name not in paper.artifacts:
+            yield unknown(documents, ("selection", i), "artifact", name, list(paper.artifacts), name, " at this scale")
     for name, artifact in paper.artifacts.items():
         if name in taken:
             yield complaint(documents, ("artifacts", name), f"this is the name of {taken[name]}: a target needs one of its own")
