@@ -3,8 +3,8 @@
     python benchmarks/simulation.py [SEEDS]    -> results/benchmarks/simulation.json, .md, .png
 
 The networks of the demo on the digits, by its recipe for 30 epochs, at ε = 7.42, each as it is (k = 1) and with sample and
-noise divided by k, with the same seeds (default 8). Deviations are of means over seeds, with the 95 % confidence interval of a difference of
-two means; sampling and noise of every training are its own, so nothing is paired.
+noise divided by k, with the same seeds (default 8). Deviations are of means over seeds, with the 95 % confidence interval of a
+difference of two means; sampling and noise of every training are its own, so nothing is paired.
 """
 
 import math
