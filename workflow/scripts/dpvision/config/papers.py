@@ -1,6 +1,6 @@
 """config/papers/NAME/paper.yaml, and NAME/SCALE.yaml, which is laid over it."""
 
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -103,9 +103,9 @@ class Paper(Analyses):
             return artifacts
         return {name: artifact for name, artifact in artifacts.items() if artifact is not None}
 
-    def showing(self, artifacts: Iterable[str]) -> "Paper":
+    def showing(self, artifacts: Container[str]) -> "Paper":
         """Return the paper with these artifacts alone, and the cells that they show."""
-        shown = {name: self.artifacts[name] for name in artifacts}
+        shown = {name: artifact for name, artifact in self.artifacts.items() if name in artifacts}
         wanted = {group for artifact in shown.values() for group in getattr(artifact, "cells", [])}
         cells = {name: here for name, here in self.cells.items() if name in wanted}
         return self.model_copy(update={"artifacts": shown, "cells": cells})
