@@ -16,6 +16,8 @@ from copied import copy_project
 
 from dpvision import plan
 
+pytestmark = pytest.mark.slow
+
 QUICK = """
 seeds: [34]
 models:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from copied import copy_project
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
 PAPER = "config/papers/scalenorm/paper.yaml"
 CLAIMS = "config/papers/scalenorm/claims.yaml"

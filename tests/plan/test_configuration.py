@@ -1233,6 +1233,7 @@ def test_no_value_of_a_wide_residual_network_does_either(key, configuration):
 # --- through Snakemake ---
 
 
+@pytest.mark.slow
 def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     done = project.run("snakemake", "-n", "--config", "scale=deom")
     said = done.stdout + done.stderr
@@ -1242,6 +1243,7 @@ def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     assert "Building DAG" not in said
 
 
+@pytest.mark.slow
 def test_snakemake_shows_every_line_of_what_is_wrong(project):
     project.change(DEMO, "batch: 128", "bach: 128").change(DEMO, "iterations: 100", "iterations: many")
     done = project.run("snakemake", "--cores", "1", "table1", "--config", "scale=demo")
