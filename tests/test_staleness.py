@@ -39,13 +39,14 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    return run(folder, "snakemake", "all", "--cores", "8", *words, "--config", "scale=demo")
+def snakemake(folder: Path, *words: str, settings: tuple[str, ...] = ()) -> str:
+    return run(folder, "snakemake", "all", "--cores", "8", *words, "--config", "scale=demo", *settings)
 
 
-def jobs(folder: Path) -> dict[str, int]:
+def jobs(folder: Path, *targets: str, settings: tuple[str, ...] = ()) -> dict[str, int]:
     """What would run: rule -> how many."""
-    rules = re.findall(r"^(?:local)?rule (\w+):", snakemake(folder, "--dry-run"), re.MULTILINE)
+    said = snakemake(folder, *targets, "--dry-run", settings=settings)
+    rules = re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)
     return dict(Counter(rule for rule in rules if rule != "all"))
 
 
@@ -309,3 +310,20 @@ def test_names_the_results_that_other_code_made(project):
     change(project, "workflow/scripts/dpvision/training/step.py", "self.optimizer.step()", "self.optimizer.step( )")
     named = run(project, "dpvision", "status", "--scale", "demo")
     assert len(re.findall(r"results/demo/runs/\S+  \(code \w+, now \w+\)", named)) == 18
+
+
+def test_an_archive_is_verified_once_and_again_when_a_result_is_newer(project):
+    assert jobs(project, "verify") == {"archive": 1, "verify": 1}
+    snakemake(project, "verify")
+    assert jobs(project, "verify") == {}
+    (project / "results/demo/tables/table1.md").touch()
+    assert jobs(project, "verify") == {"archive": 1, "verify": 1}
+
+
+def test_a_selection_is_reported_and_archived_without_what_it_leaves_out(project):
+    change(project, OVERLAY, "models:\n", "selection: [table4]\nmodels:\n")
+    shutil.rmtree(project / "results")
+    shutil.rmtree(project / ".snakemake")
+    found = jobs(project, "report", "verify", settings=("artifacts=selection",))
+    made = {"download": 1, "prepare": 1, "search_worker": 4, "search": 2, "train": 6, "table": 1}
+    assert found == made | {"pages": 1, "report": 1, "archive": 1, "verify": 1}
