@@ -50,7 +50,7 @@ def configuration(tmp_path: Path) -> Configuration:
 
 @pytest.fixture
 def as_shipped(tmp_path: Path) -> Configuration:
-    """With ScaleNorm as it is."""
+    """Return the configuration with ScaleNorm as it is."""
     return Configuration(tmp_path, small=False)
 
 
@@ -62,7 +62,7 @@ class Project(Configuration):
         copy_parts(root, "Snakefile", "workflow", "profiles", "envs")
 
     def run(self, *words: str, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess:
-        """python -m words"""
+        """Run `python -m` with these words."""
         # unbuffered output would hide what a reader that goes away does to buffered output
         environment = {**os.environ, "PYTHONPATH": str(self.root / "workflow/scripts"), "PYTHONUNBUFFERED": ""}
         options = {"capture_output": True, "text": True, "env": environment, "cwd": cwd or self.root} | options
