@@ -160,6 +160,7 @@ def test_a_models_folder_is_all_that_it_needs(with_family):
     assert said["code"] == code_digest(*STAGES)  # results of other families do not look made by other code
 
 
+@pytest.mark.slow
 def test_a_model_without_layers_is_counted_or_gets_all_the_time_there_is(with_family):
     options = with_family.root / FAMILY / "options.py"
     light, layers = options.read_text(encoding="utf-8").split("\n\ndef layers")
@@ -173,6 +174,7 @@ def test_a_model_without_layers_is_counted_or_gets_all_the_time_there_is(with_fa
     assert_trained(with_family.said(PREPARE, TRAIN))
 
 
+@pytest.mark.slow
 def test_a_data_sets_file_and_its_entry_are_all_that_it_needs(copy):
     for file, text in shown("workflow/scripts/dpvision/data/datasets/").items():
         copy.write(file, text)

@@ -108,10 +108,20 @@ def is_as_on_one(folder: Path, data: Path, count: int, spec: specs.Spec, steps: 
     ("count", "steps", "changes"),
     [
         pytest.param(2, 13, {}, id="as in the paper"),
-        pytest.param(3, 13, {"recipe.augmentation": VIEWS, "recipe.averaging": {"decay": 0.8}}, id="views and an average"),
-        pytest.param(2, 13, {"budget": None, "recipe.optimizer": SGD}, id="without a budget"),
         pytest.param(
-            3, 20, {"recipe.batch": 2, "recipe.augmentation": VIEWS}, id="samples smaller than the processes are many"
+            3,
+            13,
+            {"recipe.augmentation": VIEWS, "recipe.averaging": {"decay": 0.8}},
+            id="views and an average",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(2, 13, {"budget": None, "recipe.optimizer": SGD}, id="without a budget", marks=pytest.mark.slow),
+        pytest.param(
+            3,
+            20,
+            {"recipe.batch": 2, "recipe.augmentation": VIEWS},
+            id="samples smaller than the processes are many",
+            marks=pytest.mark.slow,
         ),
     ],
 )
