@@ -19,6 +19,7 @@ from dpvision.plan.stages import STAGES
 from dpvision.privacy.accounting import Mechanism, prv_epsilon
 from dpvision.source import ROOT
 from dpvision.verify.again import comparison
+from dpvision.verify.job import write_verdict
 from dpvision.verify.verdict import verify
 
 WORDS = {name: stage.words for name, stage in STAGES.items()}
@@ -95,6 +96,16 @@ def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, ar
         assert looked_at.items() <= verdict.checked.items()
         assert verdict.checked["artifacts"] == len(made.plan.artifacts)
     assert any("a folder of results has no manifest" in text for text in verdict.not_checked)
+
+
+def test_the_pipeline_writes_the_verdict_and_stops_where_something_does_not_hold(archive, damaged, tmp_path):
+    out, none, log = (tmp_path / name for name in ("verified.txt", "none.txt", "log"))
+    write_verdict(str(archive), str(out), str(log))
+    assert out.read_text() == log.read_text() == f"{verify(archive)}\n"
+    damaged.run("ledger.json").unlink()
+    with pytest.raises(UserError, match=r"ledger\.json: file missing"):
+        write_verdict(str(damaged.folder), str(none), str(log))
+    assert "DOES NOT HOLD" in log.read_text() and not none.exists()
 
 
 @pytest.mark.slow

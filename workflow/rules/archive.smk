@@ -6,8 +6,8 @@ out  {results}/archive/NAME-VERSION.zip (dpvision/archive/ says what is in it);
 """
 
 from dpvision.archive.contents import archive_spec
-from dpvision.code import code_digest
 from dpvision.source import NAME, VERSION
+from dpvision.verify.job import verify_code, write_verdict
 
 
 rule archive:
@@ -32,21 +32,17 @@ rule archive:
 
 
 rule verify:
-    """Whether every digest, number and ε of the archive follows from its records."""
+    """Whether every digest, number and ε of the archive follows from its records: no script, since it reads of all stages."""
     input:
         archive=rules.archive.output.archive,
     output:
         verdict=f"{RESULTS}/archive/verified.txt",
     log:
         f"{LOGS}/archive/verify.log",
-    benchmark:
-        f"{LOGS}/archive/verify.jsonl"
-    conda:
-        "../../envs/report.yaml"
     threads: limits(PLAN, "report").threads
     resources:
         **asked(PLAN, "report"),
     params:
-        code=code_digest("dpvision.verify.verdict", *(stage.verify.split(":")[0] for stage in STAGES.values())),
-    script:
-        "../scripts/verify.py"
+        code=verify_code(),
+    run:
+        write_verdict(input.archive, output.verdict, log[0])
