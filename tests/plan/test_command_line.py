@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from copied import copy_configuration
 
 from dpvision import __main__ as command_line
 from dpvision import plan
@@ -16,8 +17,11 @@ from dpvision.looking.overview import overview
 
 
 @pytest.fixture
-def dpvision(monkeypatch, capsys):
-    """Run a command in this process and return what it printed."""
+def dpvision(monkeypatch, capsys, tmp_path_factory):
+    """Run a command in this process, where ScaleNorm is the only paper, and return what it printed."""
+    here = tmp_path_factory.mktemp("here")
+    copy_configuration(here)
+    monkeypatch.chdir(here)
     command_line._here.cache_clear()  # the place of a process, usually
 
     def run(*words: str) -> str:
