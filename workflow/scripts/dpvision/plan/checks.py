@@ -424,7 +424,8 @@ def of_rows(rows: list[Published], paper: Paper, cells: list[Cell], documents: D
         for i, row in enumerate(rows):
             if not hasattr(artifact, "published") or row.artifact != (artifact.published or name):
                 continue
-            ats = [cell.at for cell in there if row.coordinates().items() <= cell.at.items()]
+            said = row.coordinates()
+            ats = [cell.at for cell in there if said.items() <= cell.at.items()]
             found = [(named({key: at.get(key) for key in telling}), at["protocol"]) for at in ats]
             places = list(dict.fromkeys(place for place, _ in found))
             if len(places) > 1:
