@@ -40,7 +40,7 @@ def run(folder: Path, *words: str) -> str:
 
 
 def snakemake(folder: Path, *words: str, settings: tuple[str, ...] = ()) -> str:
-    return run(folder, "snakemake", "all", "--cores", "8", *words, "--config", "scale=demo", *settings)
+    return run(folder, "snakemake", "all", *words, "--cores", "8", "--config", "scale=demo", *settings)
 
 
 def jobs(folder: Path, *targets: str, settings: tuple[str, ...] = ()) -> dict[str, int]:
