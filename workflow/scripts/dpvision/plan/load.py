@@ -25,7 +25,7 @@ from dpvision.source import ROOT
 
 RULES: tuple[str, ...] = ("all", "download", "prepare", "weights", "features", "search_worker", "search", "train")
 RULES += tuple(f"analyse_{name}" for name in ANALYSES)
-RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive")
+RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive", "verify")
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
@@ -71,6 +71,7 @@ class _Loader:
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
         self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=settings.folders)
         self.plan.resources = self.scale.resources
+        self.plan.selection = settings.artifacts == "selection"
         self.plan.sources = {
             name: specs.source_spec(self.datasets[name]) for name in self.datasets if name not in self.features
         }
@@ -127,6 +128,10 @@ class _Loader:
             printed = self._paper(documents[:1])
             as_printed = self._checked(printed, list(printed.artifacts), documents[:1])
         published = self._published(folder, known)
+        if self.plan.selection and here.selection:
+            left += [name for name in here.artifacts if name not in here.selection]
+            here = here.showing(here.selection)
+            cells = [cell for cell in cells if cell.group in here.cells]
         paper = Source(name, documents, printed, here, published, as_printed, [])
         paper.cells = self._all_trained(paper, cells)
         if rows := [read_yaml(self.root, f"{folder}/published.yaml")] if published else []:
@@ -159,10 +164,7 @@ class _Loader:
         """Return the paper with the cells that its artifacts show: a scale leaves out others by showing less."""
         try:
             paper: Paper = validated(Paper, documents)
-            wanted = {group for artifact in paper.artifacts.values() for group in getattr(artifact, "cells", [])}
-            while more := {before for group in wanted if (before := _group_before(paper, group))} - wanted:
-                wanted |= more
-            return paper.model_copy(update={"cells": {name: here for name, here in paper.cells.items() if name in wanted}})
+            return paper.showing(paper.artifacts)
         except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
             raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
 
@@ -291,12 +293,6 @@ class _Loader:
         name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return not (self.datasets[name].sources or here)
-
-
-def _group_before(paper: Paper, group: str) -> str | None:
-    """Return the group that one starts from."""
-    start = paper.cells[group].start if group in paper.cells else None
-    return start.cells if start else None
 
 
 def _left_out(documents: list[Document]) -> list[str]:
