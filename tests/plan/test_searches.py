@@ -73,6 +73,11 @@ def test_an_objective_that_is_not_the_default_is_another_search(tuned):
     assert {study["objective"] for study in studies.values()} == {"validation_loss"}
 
 
+def test_the_average_of_weights_decides_only_where_trainings_keep_one(tuned):
+    with pytest.raises(UserError, match="objective.*keep no average of the weights; give their recipe `averaging`"):
+        tuned(search="    objective: averaged_validation_top1\n").plan()
+
+
 def test_a_budget_whose_length_is_solved_is_that_of_the_trials(tuned, configuration):
     tuned("recipe.clip: {uniform: [0.1, 20]}, model.groups: [1, 16]").change(PAPER, "    epochs: 50\n", "")
     configuration.change(PAPER, GROUP, "    budget: {epsilon: 8.0, sigma: 3.0, steps: solve}\n")

@@ -60,9 +60,9 @@ class Search(Strict):
     whole of it: its noise is solved for its own batch and length."""
     trials: Positive
     """How many to finish. No combination is tried twice, so at most as many as there are."""
-    objective: Annotated[Literal["validation_top1", "validation_loss"], Later] = "validation_top1"
-    """What the best trial has most of, or least: the accuracy, or the loss, on the examples held out, after the last step. A
-    loss that is no finite number is worse than any other."""
+    objective: Annotated[Literal["validation_top1", "averaged_validation_top1", "validation_loss"], Later] = "validation_top1"
+    """What the best trial has most of, or least: the accuracy, or the loss, on the examples held out, after the last step;
+    averaged_: of the moving average of the weights. A loss that is no finite number is worse than any other."""
     sampler: Annotated[Literal["tpe", "grid", "random"], Later] = "tpe"
     """Who proposes values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; or chance."""
     seed: Seed = 0

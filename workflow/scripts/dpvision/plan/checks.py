@@ -278,6 +278,9 @@ def _of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) 
     name = cell.at["search"]
     search, count = paper.searches[name], dataset.train - cell.split.validation
     trained_by = [cell.recipe, *([paper.recipes[search.recipe]] if search.recipe in paper.recipes else [])]
+    if search.objective.startswith("averaged_") and not trained_by[-1].averaging:
+        lacking = f"the trainings of {cell.group} keep no average of the weights; give their recipe `averaging`"
+        yield complaint(documents, ("searches", name, "objective"), lacking, search.objective)
     for key, values in search.as_spec()["space"].items():
         faults = (
             fault

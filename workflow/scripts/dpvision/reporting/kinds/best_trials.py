@@ -41,7 +41,11 @@ NOTE = (
     "not given up, by their {by}; accuracies in per cent of the held-out examples, after the last step. Each trial trained "
     "with the search's seed at the search's ε. Found: the best trial's values."
 )
-BY = {"validation_top1": "accuracy on the held-out examples", "validation_loss": "loss on the held-out examples"}
+BY = {
+    "validation_top1": "accuracy on the held-out examples",
+    "averaged_validation_top1": "accuracy on the held-out examples with averaged weights",
+    "validation_loss": "loss on the held-out examples",
+}
 
 
 def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
