@@ -2,6 +2,7 @@
 
 import pytest
 
+from dpvision.errors import UserError
 from dpvision.plan import specs
 from dpvision.plan.resources import cost_of
 

@@ -28,7 +28,7 @@ from dpvision.reporting.coordinates import row_coordinates
 from dpvision.training.schedules import follows_validation
 
 Documents = list[Document]
-NUMBER = {"metric", "weights", "split", "statistic", "value"}  # of a published row, beside its coordinates
+NUMBER = {"metric", "weights", "split", "statistic", "value", "spread"}  # of a published row, beside its coordinates
 # the sections of a paper whose keys are names
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 

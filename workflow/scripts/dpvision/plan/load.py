@@ -202,6 +202,9 @@ class _Loader:
                 work[stage] = {seed: self._analysis(stage, run, paper.here) for seed, run in runs.items()}
             elif stage == "train":
                 work[stage] = runs
+            elif stage == "data":
+                name = specs.data_name(specs.data_spec(at["dataset"], self.datasets[at["dataset"]]))
+                work[stage] = {at["dataset"]: name}
             elif cell.study:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}

@@ -13,7 +13,7 @@ import pandas as pd
 from dpvision.config.metrics import measured
 from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
-from dpvision.reporting.coordinates import HEADINGS, row_coordinates
+from dpvision.reporting.coordinates import HEADINGS, NOMINAL, always_shown, row_coordinates
 from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.summary import Summary, said, summarise
 from dpvision.reporting.words import made_by, simulation
@@ -34,7 +34,8 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     with replacing(csv) as beside:
         frame.to_csv(beside, index=False)
     elsewhere = ~frame["dataset"].isin({cell["at"]["dataset"] for cell in spec["cells"]}) & (spec["scale"] != "paper")
-    shown = shown_frame(frame[~elsewhere], spec, labels, kind.DECIMALS)
+    there = frame[~elsewhere]
+    shown = kind.shown(there, spec, labels) if hasattr(kind, "shown") else shown_frame(there, spec, labels, kind.DECIMALS)
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
@@ -94,6 +95,7 @@ def row(
         **({"spread": ours.spread, "spread_is": spec["spread"]} if "spread" in spec else {}),
         **{f"seed_{seed}": value for seed, value in values.items()},
         "published": theirs,
+        **({"published_spread": rows[0].get("spread") if rows else None} if _prints_spreads(spec) else {}),
         "difference": None if ours.value is None or theirs is None else ours.value - theirs,
         "state": "run" if ours.n else lacking,
         "_printed": [spec["published"].index(row) for row in rows],
@@ -110,6 +112,11 @@ def _counted(row: Spec, at: dict[str, Any]) -> tuple[str | None, ...]:
     return measured(at["protocol"], row["metric"], row.get("weights"), row.get("split"))
 
 
+def _prints_spreads(spec: Spec) -> bool:
+    """Whether the paper prints a spread behind one of its numbers."""
+    return any("spread" in row for row in spec["published"])
+
+
 def _says_which(spec: Spec) -> bool:
     """Whether rows say of which weights and on which examples they are: the artifact or a published number does."""
     return "metrics" in spec or any("weights" in row or "split" in row for row in spec["published"])
@@ -122,7 +129,8 @@ def frame_of(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
         if i not in shown:
             about = row["at"] | {name: row[name] for name in ("metric", *WHICH, "statistic") if name in row}
             state = "not asked for" if any(of_cell(row, cell["at"]) for cell in spec["cells"]) else "not run"
-            rows.append(about | {"n": 0, "published": row["value"], "state": state})
+            printed = {"published": row["value"]} | ({"published_spread": row["spread"]} if "spread" in row else {})
+            rows.append(about | {"n": 0, **printed, "state": state})
     return pd.DataFrame(rows)
 
 
@@ -142,7 +150,7 @@ def shown_frame(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimal
     """Make the frame that people read: coordinates that differ, names instead of keys, rounded numbers, a dash for nothing."""
     column = spec.get("columns")
     places = [cell["at"] for cell in spec["cells"]]
-    wanted = {*row_coordinates(places, column), "dataset", "model", "epsilon"}
+    wanted = {*row_coordinates(places, column), *always_shown(places)}
     coordinates = [name for name in dict.fromkeys(name for at in places for name in at) if name in wanted]
     texts = frame.apply(lambda row: _texts(row, labels, decimals), axis=1, result_type="expand")
     about = [*coordinates, "metric", *(name for name in WHICH if name in frame and frame[name].nunique() > 1), "statistic"]
@@ -193,6 +201,10 @@ def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict
     texts = {name: formats.get(name, seed if name.startswith("seed_") else _plain)(value) for name, value in row.items()}
     if not pd.isna(row.get("simulated")):
         texts["epsilon"] += ", simulated"
+        if NOMINAL in texts:
+            texts[NOMINAL] += ", simulated"
+    if _there(row, "published_spread"):
+        texts["published"] += f" ± {number(row['published_spread'])}"
     if row["state"] != "run":
         texts["ours"] = row["state"]
     elif _there(row, "spread"):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
-from dpvision.config.base import Distinct
+from dpvision.config.base import Distinct, Name
 from dpvision.config.metrics import NO_AVERAGE, NOTHING_HELD_OUT, Metric, measured
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ class Options(Table):
     metrics: Distinct[Metric] | None = None
     """A row of a cell for each; null: what the paper prints of the data set, on the test examples, at the last step, in the
     authors' protocol at the best epoch."""
+    works: dict[Name, str] | None = None
+    """Other works among the printed numbers, by what published.yaml calls their models. A display label."""
 
     READS: ClassVar = {
         "metrics": ("train/metrics.json",),
@@ -94,7 +96,8 @@ def frame(spec: "Spec", inputs: dict[str, list[str]], beside: Beside = lambda ce
             if "metrics" not in spec and name != "minutes":
                 found |= _beside(spec, cell, records, name, values)
             rows.append(found)
-    return frame_of(spec, rows)
+    works = spec.get("works") or {}
+    return frame_of(spec, rows).replace({"model": works}) if works else frame_of(spec, rows)
 
 
 def _lacking(cell: dict, metrics: dict[str, dict], weights: str | None, split: str | None) -> str | None:
