@@ -42,7 +42,7 @@ CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
 BEFORE = "  scaleresnet9:\n    family"
 FAMILIES = '"resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
-OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize"
+OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize, norm, bias"
 FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
 
 
