@@ -262,7 +262,7 @@ SPOILT = [
         CONFIG,
         "[scalenorm]",
         "[scalnorm]",
-        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm, smoothnets',
+        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: de2022, scalenorm, smoothnets',
     ),
     Spoilt(
         "a folder for a data set that does not exist",
@@ -1079,7 +1079,7 @@ def test_an_overlay_in_a_folder_that_is_no_paper_s_is_missing_in_the_paper_s(con
     (line,) = configuration.complaints(scale="demo")
     assert "there is no config/papers/scalenorm/demo.yaml" in line
     (line,) = configuration.complaints(papers=["scalnorm"])
-    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm, smoothnets')
+    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: de2022, scalenorm, smoothnets')
 
 
 def test_an_artifact_is_of_one_paper(configuration):
