@@ -262,7 +262,8 @@ SPOILT = [
         CONFIG,
         "[scalenorm]",
         "[scalnorm]",
-        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: de2022, scalenorm, smoothnets',
+        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? '
+        "Allowed: de2022, scalenorm, smoothnets",
     ),
     Spoilt(
         "a folder for a data set that does not exist",

@@ -34,7 +34,9 @@ class Options(Table):
 DECIMALS = 2
 NOTE = (
     "A row: the best of all trials at this batch size, by the accuracy on held-out examples that the search chose by, with one "
-    "seed. Points: searches that it is the best of. At an edge: better values may lie beyond what was searched."
+    "seed. Points: searches that it is the best of. At an edge: better values may lie beyond what was searched. "
+    "A finding on batches holds if the setting grows with a power of the batch of at least 0.5 in the half where it should, "
+    "and of less than 0.5 either way in the other."
 )
 FINDINGS = {
     "an optimal noise multiplier": "§5: at a fixed batch size there is an optimal σ, and with it an optimal number of steps",

@@ -28,7 +28,8 @@ class Options(FigureOfCells):
         yield from search.of_searches(models, groups)
 
 
-NOTE = "of each search's best trial; hollow: at an end of its grid; dotted: in proportion to the first point"
+NOTE = "of each search's best trial; hollow: at an end of its grid; dotted: in proportion to the batch (steps: to its inverse)"
+GUIDES = {"steps": (-1, 0), "epochs": (1, -1), "learning_rate": (1, 0)}  # power of the batch, and through which point
 PANELS = {"steps": "best number of steps", "epochs": "best number of epochs", "learning_rate": "best learning rate"}
 
 
@@ -70,8 +71,8 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
             edge = _at_edge(points, column)
             axis.plot(x[edge], values[edge], look["marker"], color="white", markeredgecolor=look["color"], zorder=3)
             if len(points) > 1 and (points["x"] > 0).all():
-                way = -1 if column == "steps" else 1  # epochs and rate grow with the batch, steps fall
-                guide = values.iloc[0] * (x / x.iloc[0]) ** way
+                way, at = GUIDES[column]
+                guide = values.iloc[at] * (x / x.iloc[at]) ** way
                 axis.plot(x, guide, color="0.6", linestyle=":", linewidth=1, zorder=0)
         top = frame[column].astype(float).max()
         set_axis(axis, "x", frame["x"])

@@ -71,13 +71,13 @@ def _draw_map(axis: Any, values: "pd.DataFrame") -> None:
     import pandas as pd
     from matplotlib.patches import Rectangle
 
-    axis.imshow(values, origin="lower", aspect="auto", cmap="Greys")
     low, high = values.min().min(), values.max().max()
+    room = 0.3 * (high - low) or 1  # so that no field is white, as one that is not there, or as black as a frame
+    axis.imshow(values, origin="lower", aspect="auto", cmap="Greys", vmin=low - room, vmax=high + 2 * room)
     for row, (_, line) in enumerate(values.iterrows()):
         for column, value in enumerate(line):
             if not pd.isna(value):
-                dark = value > low + 0.6 * (high - low)
-                axis.text(column, row, f"{value:.1f}", ha="center", va="center", color="white" if dark else "black", fontsize=7)
+                axis.text(column, row, f"{value:.1f}", ha="center", va="center", color="black", fontsize=7)
         best = line.reset_index(drop=True).idxmax()
         axis.add_patch(Rectangle((best - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=2))
     axis.set_xticks(range(values.shape[1]), [f"{value:g}" for value in values.columns])

@@ -1,5 +1,6 @@
 """A metric by what is swept: batch size, noise, steps, views or ε; a line for each network and metric."""
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -98,7 +99,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     figure, axes = plt.subplots(1, len(panels), figsize=(1.6 + 4.2 * len(panels), 3.8), squeeze=False, sharey=True)
     for axis, (name, part) in zip(axes[0], panels, strict=True):
         _draw_panel(axis, part, labels)
-        set_axis(axis, "x", part["x"])
+        set_axis(axis, "x", part.loc[part["of"] == OURS, "x"])
         axis.set_xlabel(called(str(name)))
     axes[0, 0].set_ylabel("accuracy (%)")
     axes[0, 0].legend(loc="best", fontsize=7)
@@ -126,9 +127,10 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", labels: dict[str, Any]) -> None
     for key, line in part[part["of"] == PRINTED].groupby(lines, sort=False, dropna=False):
         look = seen.get(key, {"color": "black", "marker": "o"})
         axis.plot(on_axis(line["x"], part["x"]), line["value"], look["marker"], color=look["color"], fillstyle="none")
+    marks = cycle("*X1p2d")
     for model, line in part[part["of"] == OTHER].groupby("model", sort=False):
         x = on_axis(line["x"], part["x"])
-        axis.plot(x, line["value"], "k*", markersize=6)
+        axis.plot(x, line["value"], next(marks), color="black", markersize=5)
         axis.annotate(str(model), (x.iloc[-1], line["value"].iloc[-1]), (4, -8), textcoords="offset points", fontsize=6)
 
 
