@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 
 from dpvision import plan
+from dpvision.errors import UserError
 from dpvision.files import write_json
 from dpvision.plan import specs
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS, advice
+from dpvision.reporting.so_far import draw_so_far
 from dpvision.reporting.tables import write_table
 
 HEAD = json.dumps({"one.weight": {"shape": [1000, 1000]}, "one.bias": {"shape": [500]}}).encode()
@@ -315,3 +317,39 @@ def test_every_artifact_of_a_scale_is_made(world, scale):
     for name in here.plan.artifacts:
         rows, text = here.make(name)
         assert rows and text
+
+
+# --- of a part of the records ---
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> World:
+    """A world with the searches of three batch sizes, and of one of them a training."""
+    found = World(tmp_path, "paper")
+    cells = found.plan.artifacts["de2022_figure2"]["cells"][:3]
+    for cell in cells:
+        for study in cell["work"]["search"].values():
+            for name in ("best.json", "trials.csv", "provenance.json"):
+                found.fill(tmp_path / found.plan.folder(("search", study)) / name)
+    run = cells[0]["work"]["train"]["3"]
+    for name in ("metrics.json", "ledger.json"):
+        found.fill(tmp_path / found.plan.folder(("train", run)) / name)
+    return found
+
+
+def test_a_figure_is_drawn_of_the_points_that_are_there_and_dated_as_old(half):
+    assert draw_so_far(half.plan, "de2022_figure2", half.folder) == "1 of 7 cells, so far"
+    drawn = half.folder / "results/figures/de2022_figure2.csv"
+    rows = pd.read_csv(drawn)
+    assert rows[["x", "n"]].drop_duplicates().values.tolist() == [[256, 1]]
+    assert "(1 of 7 cells, so far)" in drawn.with_suffix(".svg").read_text("utf-8")
+    assert drawn.stat().st_mtime == 1
+    assert draw_so_far(half.plan, "de2022_figure7", half.folder) == "3 of 7 cells, so far"
+    assert draw_so_far(half.plan, "de2022_advice", half.folder) == "3 of 36 cells, so far"
+
+
+def test_of_no_record_nothing_is_drawn(half):
+    with pytest.raises(UserError, match="de2022_figure8: none of its 35 cells has a record yet"):
+        draw_so_far(half.plan, "de2022_figure8", half.folder)
+    with pytest.raises(UserError, match="de2022_claims is a page of claims: python -m dpvision claims writes it"):
+        draw_so_far(half.plan, "de2022_claims", half.folder)
