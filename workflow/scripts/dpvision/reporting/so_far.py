@@ -15,8 +15,7 @@ from dpvision.reporting.claims import Judged, tally, write_claims
 
 def write_so_far(plan: Plan, name: str, root: Path) -> list[Judged]:
     """Write a page of claims from the records that there are now."""
-    inputs = plan.inputs_of(name)
-    there = {what: [str(root / file) for file in files if (root / file).exists()] for what, files in inputs.items()}
+    inputs, there = plan.inputs_of(name), _inputs_there(plan, name, root)
     table, _, *_, figure = (root / file for file in plan.targets(name))
     claims = write_claims(plan.artifacts[name], plan.labels[name], there, table, figure)
     if sum(map(len, there.values())) < sum(map(len, inputs.values())):
@@ -38,9 +37,7 @@ def draw_so_far(plan: Plan, name: str, root: Path) -> str:
         raise UserError(f"{name}: none of its {len(spec['cells'])} cells has a record yet; python -m dpvision status says more")
     said = f"{len(cells)} of {len(spec['cells'])} cells, so far"
     whole = cells == spec["cells"]
-    inputs = {
-        what: [str(root / file) for file in files if (root / file).exists()] for what, files in plan.inputs_of(name).items()
-    }
+    inputs = _inputs_there(plan, name, root)
     write = {"tables": write_table, "figures": write_figure}[folder]
     title = labels["title"] if whole else f"{labels['title']} ({said})"
     write({**spec, "cells": cells}, {**labels, "title": title}, inputs, root / plan.targets(name)[0])
@@ -49,16 +46,19 @@ def draw_so_far(plan: Plan, name: str, root: Path) -> str:
     return "all of it" if whole else said
 
 
+def _inputs_there(plan: Plan, name: str, root: Path) -> dict[str, list[str]]:
+    """Return the files that an artifact is made of, those that exist."""
+    inputs = plan.inputs_of(name).items()
+    return {what: [str(root / file) for file in files if (root / file).exists()] for what, files in inputs}
+
+
 def _there(plan: Plan, spec: Spec, cell: Spec, root: Path) -> Spec | None:
     """Return a cell with the work whose files are there; None: of one of its stages there is none."""
     work = {}
     for stage, names in cell["work"].items():
         files = {read.split("/")[1] for reads in spec["reads"].values() for read in reads if read.startswith(f"{stage}/")}
-        there = {
-            key: name
-            for key, name in names.items()
-            if all((root / plan.folder((stage, name)) / file).exists() for file in files)
-        }
+        folders = {key: root / plan.folder((stage, name)) for key, name in names.items()}
+        there = {key: names[key] for key, folder in folders.items() if all((folder / file).exists() for file in files)}
         if not there:
             return None
         work[stage] = there
