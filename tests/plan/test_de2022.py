@@ -1,5 +1,6 @@
 """Every experiment of De et al. on CIFAR-10 without other data is planned as printed, and the scales show parts of it."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dpvision import plan
+from dpvision.looking.overview import overview
 from dpvision.plan import cost, specs
 from dpvision.plan.reading import read_yaml
 from dpvision.privacy.accounting import Mechanism, most_steps, prv_epsilon
@@ -188,3 +190,12 @@ def test_scales_need_nothing_else_than_the_paper_s_recipes_say(shipped, scale):
     if scale == "simulate":
         official = [run["recipe"] for run in runs_of(shipped(scale), "de2022_table3")]
         assert {(recipe["simulate"], recipe["augmentation"]["views"]) for recipe in official} == {(32, 4)}
+
+
+def test_the_plan_says_what_takes_years_before_anything_starts(shipped, tmp_path):
+    warning = overview(shipped("paper"), ["all"], tmp_path).splitlines()[-1]
+    assert re.fullmatch(
+        r"one device would take \d+\.\d years: --budget HOURS picks .*, --scale simulate predicts accuracies", warning
+    )
+    assert "one device would take" not in overview(shipped("simulate"), ["all"], tmp_path)
+    assert "one device would take" not in overview(shipped("paper"), ["de2022_table13"], tmp_path)
