@@ -1,13 +1,15 @@
 # make help              say what make can do
 # make setup             make .venv from the lock: everything that the pipeline needs
-# make demo              set up, run the whole pipeline on data that comes with it, and say what it made
-# make test              set up, run the tests
+# make demo              set up, run a selection of the pipeline on data that comes with it, verify it: five minutes
+# make demo-all          the same with every artifact of every paper
+# make test              set up, run the quick tests: five minutes
+# make test-all          set up, run these and the slow ones, which start many processes: a quarter of an hour
 # make check             before a commit: format, lint, and run the tests that the change touches
 # make format            put right what formats and linters can put right
 # make lint              formats and linters, without changing anything
 # make reproduce         ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare
 # make test-report       make the demo and its report, look at that in a browser without a network (Debian, as root or with sudo)
-# make test-planted      apply bugs that were made somewhere, each in a copy, and see that the audit notices: a quarter of an hour
+# make test-planted      apply bugs that were made somewhere, each in a copy, and see that the audit or a test notices: a quarter of an hour
 # make test-cluster      set up, go through a real SLURM that is started here for it (Debian, as root or with sudo)
 # make bench             measure what a private step costs: BENCH=quick in three minutes, else twelve
 # make bench-plan        measure what the plan costs, up to 10,000 runs, in two minutes
@@ -21,7 +23,7 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: help setup demo test check format lint reproduce test-report test-planted test-cluster bench bench-plan bench-hessian bench-simulation lock schema
+.PHONY: help setup demo demo-all test test-all check format lint reproduce test-report test-planted test-cluster bench bench-plan bench-hessian bench-simulation lock schema
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -29,16 +31,22 @@ help:
 setup:
 	@$(PYTHON) envs/install.py
 
-demo: setup
-	@$(BIN)/snakemake all report archive --cores $(CORES) --config scale=demo --quiet host reason rules
-	@$(BIN)/python -m dpvision plan --scale demo
-	@$(BIN)/python -m dpvision verify results/demo/archive/*.zip
+demo: ARTIFACTS = selection
+demo-all: ARTIFACTS = all
+
+demo demo-all: setup
+	@$(BIN)/snakemake all report verify --cores $(CORES) --config scale=demo artifacts=$(ARTIFACTS) --quiet host reason rules
+	@cat results/demo/archive/verified.txt
+	@echo "tables, figures, claims.md and what they rest on are in results/demo: python -m dpvision plan --scale demo lists them"
 	@echo "all of it as one page, to open in a browser: results/demo/report.html"
 
 reproduce: setup
 	@CORES=$(CORES) $(PYTHON) envs/reproduce.py "$(ARCHIVE)" "$(ARTIFACT)"
 
 test: setup
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-all: setup
 	@$(BIN)/python -m pytest
 
 check: format lint

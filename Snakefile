@@ -14,10 +14,12 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
     report       {results}/report/, {results}/report.html  everything as one HTML file, to read without a network
     archive      {results}/archive/NAME-VERSION.zip      all of a scale and what it rests on, but the data
+    verify       {results}/archive/verified.txt          what verifying the archive says of it
 
 A folder's name ends in the digest of the spec that decides its content: another configuration is another folder.
-Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `audit`, `report`, `archive`. What a target would take, and what of
-it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
+Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `audit`, `report`, `archive`, `verify`. With
+--config artifacts=selection each paper has its selection alone, and `all`, `report` and `archive` are of that. What a target
+would take, and what of it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
 import os
@@ -105,6 +107,7 @@ localrules:
     pages,
     report,
     archive,
+    verify,
 
 
 rule all:

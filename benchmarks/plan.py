@@ -48,6 +48,7 @@ def project(folder: Path, runs: int) -> str:
         shutil.copytree(plan.ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(plan.ROOT / "Snakefile", folder)
     (folder / "nothing").write_text(NOTHING)
+    (folder / "config/config.yaml").write_text("papers: [scalenorm]\n")
     file = folder / "config/papers/scalenorm/paper.yaml"
     paper = yaml.safe_load(file.read_text())
     cells = len(plan.load({"papers": ["scalenorm"], "scale": "paper"}).runs) // len(paper["seeds"])

@@ -1,6 +1,7 @@
 """Run the tests that the files changed since the last commit touch: what `make check` does after formats and linters.
 
-A test file is touched when it changed, or when its text names what changed. `make test` runs all tests.
+A test file is touched when it changed, or when its text names what changed. Of its tests those marked `slow` are left to
+`make test-all`, as `make test` leaves them.
 """
 
 import re
@@ -11,7 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = "workflow/scripts/dpvision/"
-SLOW = ("tests/browser/", "tests/cluster/")  # make test-report, make test-cluster
+ELSEWHERE = ("tests/browser/", "tests/cluster/")  # make test-report, make test-cluster
+QUICK = ["-m", "not slow"]
+NONE_CHOSEN = 5  # how pytest ends where all were left out
 CONFIGURATION = "tests/plan"
 
 
@@ -58,7 +61,7 @@ def _existing(folders: Iterable[str], tests: dict[str, str]) -> set[str]:
 
 
 def main() -> None:
-    files = (path for path in ROOT.glob("tests/**/test_*.py") if not path.relative_to(ROOT).as_posix().startswith(SLOW))
+    files = (path for path in ROOT.glob("tests/**/test_*.py") if not path.relative_to(ROOT).as_posix().startswith(ELSEWHERE))
     tests = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
     touched: set[str] = set()
     for file in changed():
@@ -67,11 +70,14 @@ def main() -> None:
         else:
             print(f"no test names {file}")
     if not touched:
-        print("no test is touched; make test runs all of them")
+        print("no test is touched; make test runs the quick ones, make test-all all")
         return
     wanted = sorted(test for test in touched if not any(test.startswith(f"{folder}/") for folder in touched))
-    print("pytest", *wanted, flush=True)
-    sys.exit(subprocess.run([sys.executable, "-m", "pytest", *wanted], cwd=ROOT).returncode)
+    print("pytest", "-m 'not slow'", *wanted, flush=True)
+    ended = subprocess.run([sys.executable, "-m", "pytest", *QUICK, *wanted], cwd=ROOT).returncode
+    if ended == NONE_CHOSEN:
+        print("every test that is touched is slow: make test-all runs them")
+    sys.exit(0 if ended == NONE_CHOSEN else ended)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """A scale of seconds, made whole without Snakemake, and its archive."""
 
-import shutil
 import subprocess
 from pathlib import Path
+
+from copied import copy_configuration, copy_parts
 
 from dpvision import plan
 from dpvision.analyses.run import analyse
@@ -102,11 +103,8 @@ class Made:
 
     def __init__(self, root: Path) -> None:
         self.root, self.project = root, root / "project"
-        for name in ("config", "envs"):
-            shutil.copytree(ROOT / name, self.project / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "tests/config", self.project / "config", dirs_exist_ok=True)  # a small paper
-        for name in ("Snakefile", "pyproject.toml", "CITATION.cff", "LICENSE"):
-            shutil.copy(ROOT / name, self.project / name)
+        copy_parts(self.project, "Snakefile", "pyproject.toml", "CITATION.cff", "LICENSE", "envs")
+        copy_configuration(self.project, small=True)
         write_text(self.project / "config/scales/tiny.yaml", SCALE)
         write_text(self.project / "config/papers/scalenorm/tiny.yaml", OVERLAY)
         git(self.project, "init", "--quiet")

@@ -220,12 +220,14 @@ def test_an_environment_has_whatever_its_packages_say_that_they_need(group):
     assert set().union(*map(needs_of, names)) - names - brought_by_torch() == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_jobs_of_a_group_import_nothing_that_its_environment_does_not_have(group):
     done = import_with(group, distributions(group))
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "package"),
     [
@@ -275,12 +277,14 @@ def with_programs(folder: Path, **programs: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_without_conda_the_slurm_profile_uses_the_environment_that_snakemake_runs_in_and_says_so(tmp_path):
     done = planned(with_programs(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "there is no conda here: jobs use the environment that snakemake runs in" in done.stderr
 
 
+@pytest.mark.slow
 def test_with_a_conda_the_slurm_profile_asks_it(tmp_path):
     done = planned(with_programs(tmp_path, conda="echo it was asked >&2; exit 3"))
     assert done.returncode == 1

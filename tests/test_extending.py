@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from copied import copy_configuration, copy_parts
 
 from dpvision.code import code_digest
 
@@ -100,8 +100,8 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for part in ("workflow/scripts/dpvision", "config"):
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_parts(root, "workflow/scripts/dpvision")
+        copy_configuration(root)
         self.write("config/scales/seconds.yaml", SCALE)
 
     def write(self, file: str, text: str) -> None:
@@ -160,6 +160,7 @@ def test_a_models_folder_is_all_that_it_needs(with_family):
     assert said["code"] == code_digest(*STAGES)  # results of other families do not look made by other code
 
 
+@pytest.mark.slow
 def test_a_model_without_layers_is_counted_or_gets_all_the_time_there_is(with_family):
     options = with_family.root / FAMILY / "options.py"
     light, layers = options.read_text(encoding="utf-8").split("\n\ndef layers")
@@ -173,6 +174,7 @@ def test_a_model_without_layers_is_counted_or_gets_all_the_time_there_is(with_fa
     assert_trained(with_family.said(PREPARE, TRAIN))
 
 
+@pytest.mark.slow
 def test_a_data_sets_file_and_its_entry_are_all_that_it_needs(copy):
     for file, text in shown("workflow/scripts/dpvision/data/datasets/").items():
         copy.write(file, text)

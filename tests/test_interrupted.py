@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from copied import copy_project
 
 from dpvision import plan
 
-ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
 QUICK = """
 seeds: [34]
 models:
@@ -34,8 +36,7 @@ artifacts:
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    for part in ("Snakefile", "workflow", "config", "profiles", "envs"):
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, tmp_path / part)
+    copy_project(tmp_path)
     (tmp_path / "config/scales/quick.yaml").write_text("title: the demo without a search, one seed, a few epochs\n")
     folder = tmp_path / "config/papers/scalenorm"
     paper = folder / "paper.yaml"

@@ -10,8 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from copied import copy_project
 
-ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs")
 PAPER = "config/papers/scalenorm/paper.yaml"
 CLAIMS = "config/papers/scalenorm/claims.yaml"
@@ -37,13 +39,14 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    return run(folder, "snakemake", "all", "--cores", "8", *words, "--config", "scale=demo")
+def snakemake(folder: Path, *words: str, settings: tuple[str, ...] = ()) -> str:
+    return run(folder, "snakemake", "all", *words, "--cores", "8", "--config", "scale=demo", *settings)
 
 
-def jobs(folder: Path) -> dict[str, int]:
+def jobs(folder: Path, *targets: str, settings: tuple[str, ...] = ()) -> dict[str, int]:
     """Count the jobs that would run, rule by rule."""
-    rules = re.findall(r"^(?:local)?rule (\w+):", snakemake(folder, "--dry-run"), re.MULTILINE)
+    said = snakemake(folder, *targets, "--dry-run", settings=settings)
+    rules = re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)
     return dict(Counter(rule for rule in rules if rule != "all"))
 
 
@@ -61,10 +64,7 @@ def copy(source: Path, to: Path) -> Path:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("staleness") / "finished"
-    folder.mkdir()
-    for part in PARTS:
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
-    shutil.copytree(ROOT / "tests/config", folder / "config", dirs_exist_ok=True)  # what is counted here
+    copy_project(folder, small=True)
     for script in (folder / "workflow/scripts").glob("*.py"):
         script.write_text(STAND_IN)
     snakemake(folder)
@@ -310,3 +310,21 @@ def test_names_the_results_that_other_code_made(project):
     change(project, "workflow/scripts/dpvision/training/step.py", "self.optimizer.step()", "self.optimizer.step( )")
     named = run(project, "dpvision", "status", "--scale", "demo")
     assert len(re.findall(r"results/demo/runs/\S+  \(code \w+, now \w+\)", named)) == 18
+
+
+def test_an_archive_is_verified_again_when_a_result_is_newer_and_not_otherwise(project):
+    assert jobs(project, "verify") == {"archive": 1, "verify": 1}
+    snakemake(project, "archive")
+    (project / "results/demo/archive/verified.txt").write_text("it holds\n")  # what stands in for an archive does not
+    assert jobs(project, "verify") == {}
+    (project / "results/demo/tables/table1.md").touch()
+    assert jobs(project, "verify") == {"archive": 1, "verify": 1}
+
+
+def test_a_selection_is_reported_and_archived_without_what_it_leaves_out(project):
+    change(project, OVERLAY, "models:\n", "selection: [table4]\nmodels:\n")
+    shutil.rmtree(project / "results")
+    shutil.rmtree(project / ".snakemake")
+    found = jobs(project, "report", "verify", settings=("artifacts=selection",))
+    made = {"download": 1, "prepare": 1, "search_worker": 4, "search": 2, "train": 6, "table": 1}
+    assert found == made | {"pages": 1, "report": 1, "archive": 1, "verify": 1}

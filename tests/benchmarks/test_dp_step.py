@@ -241,6 +241,7 @@ def test_results_of_several_machines_stand_side_by_side(tmp_path):
     assert lines[2:] == ["| ResNet-9, 3 x 32 x 32, 1 x 64, float32 | 1.50 | 1.50 |"]
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_files(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(NETWORKS, "wrn16-4", Network("tiny WRN", lambda: build(WRN.model_dump(), 10, 3), threads=1))
     monkeypatch.setattr(dp_step, "QUICK", [Case("wrn16-4", 1, 3), Case("wrn16-4", 2, 2, "bfloat16")])

@@ -7,6 +7,7 @@ import pytest
 import plan as benchmark
 
 
+@pytest.mark.slow
 def test_a_run_writes_both_files(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "OUT", tmp_path)
     monkeypatch.setattr(benchmark, "RUNS", (30,))

@@ -8,6 +8,7 @@ from scipy.stats import ttest_ind
 import simulation as benchmark
 
 
+@pytest.mark.slow
 def test_a_run_writes_all_files_with_both_ways_of_each_cell(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "OUT", tmp_path)
     monkeypatch.setattr(benchmark, "DIVISORS", (1, 4))

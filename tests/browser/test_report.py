@@ -10,11 +10,12 @@ import pytest
 from browser import Tab, Unavailable, chromium, install
 
 from dpvision import plan
+from dpvision.plan.reading import read_yaml
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "results/demo/report.html"
 PICTURES = ROOT / "results/screenshots"
-PLAN = plan.load({"scale": "demo", "papers": ["scalenorm"]})
+PLAN = plan.load(read_yaml(ROOT, "config/config.yaml").content | {"scale": "demo"})
 RUNS = [name for stage, name in PLAN.kept() if stage == "train"]
 SHOW = """(async () => {
   app.setView({navbarMode: 'menu'});

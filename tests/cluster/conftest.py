@@ -15,6 +15,7 @@ from pathlib import Path
 import lab
 import pytest
 import yaml
+from copied import copy_parts, copy_project
 from lab import ROOT, Lab, wait_for
 
 from dpvision import plan
@@ -163,8 +164,8 @@ def cluster() -> Iterator[Lab]:
 def undisturbed(cluster: Lab, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Project:
     """Return a project in which `snakemake --profile slurm all` has run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    for part in ("Snakefile", "workflow", "config", "profiles", "slurm", "envs"):
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
+    copy_project(folder)
+    copy_parts(folder, "slurm")
     (folder / "config/scales/lab.yaml").write_text(yaml.safe_dump(SCALE))
     (folder / "config/papers/scalenorm/lab.yaml").write_text(yaml.safe_dump(SCALENORM))
     project = Project(cluster, folder)

@@ -1,12 +1,12 @@
 """A project's results, written by hand: records, owners, logs, as the jobs leave them."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from copied import copy_configuration
 
 from dpvision import plan
 from dpvision.code import code_digest
@@ -15,7 +15,6 @@ from dpvision.looking.status import Status
 from dpvision.plan.reading import read_yaml
 from dpvision.plan.stages import ANALYSES, STAGES
 
-SMALL = Path(__file__).parents[1] / "config"
 MACHINE = {"processor": "A Processor", "threads": 1}
 STAGE = "dpvision.training.run dpvision.training.optimizers.nadam dpvision.training.schedules.plateau"
 
@@ -25,8 +24,7 @@ class Results:
 
     def __init__(self, root: Path, **settings: Any) -> None:
         self.root = root
-        shutil.copytree(plan.ROOT / "config", root / "config")
-        shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
+        copy_configuration(root, small=True)
         paper = root / "config/papers/scalenorm/paper.yaml"
         paper.write_text(paper.read_text().split("  claims:\n")[0])
         content = read_yaml(root, "config/config.yaml").content

@@ -28,8 +28,16 @@ def test_a_run_is_found_by_any_part_of_its_name_that_no_other_has(results):
     with pytest.raises(UserError, match='2 runs have "seed" in their name; say more of it:\n  results/demo/runs/') as raised:
         run(results, "seed")
     assert {f"  results/demo/runs/{name}" for name in (first, second)} == set(str(raised.value).splitlines()[1:])
-    with pytest.raises(UserError, match='no run has "nobody" in its name'):
-        run(results, "nobody")
+
+
+def test_a_name_that_no_run_has_is_answered_with_the_five_nearest(results):
+    wanted = results.runs[0]
+    mistyped = wanted.replace("resnet", "resnett")
+    with pytest.raises(UserError, match=f"^no run is called {mistyped}; near it: {wanted}, ") as raised:
+        run(results, mistyped)
+    near = str(raised.value).partition("near it: ")[2].split(", ")
+    assert len(near) == 5 < len(results.runs)
+    assert set(near) <= set(results.runs)
 
 
 def test_a_run_that_nobody_began_is_found_in_the_plan(results):

@@ -21,6 +21,7 @@ VARIANTS = [
     *((network, stem, True) for network in ("resnet34", "densenet121", "efficientnet_b0") for stem in ("original", "small")),
     *(("densenet121", stem, False) for stem in ("original", "small")),
 ]
+QUICK = [("resnet18", "small", True), ("densenet121", "small", False), ("efficientnet_b0", "small", True)]
 of_all = pytest.mark.parametrize(("network", "stem", "relu"), VARIANTS)
 
 
@@ -178,7 +179,14 @@ def test_weights_at_the_start_are_drawn_as_torchvision_s(model, network, stem):
 # --- privacy ---
 
 
-@pytest.mark.parametrize(("network", "stem", "relu"), [variant for variant in VARIANTS if variant[:2] != ("resnet34", "small")])
+@pytest.mark.parametrize(
+    ("network", "stem", "relu"),
+    [
+        pytest.param(*variant, marks=() if variant in QUICK else pytest.mark.slow)
+        for variant in VARIANTS
+        if variant[:2] != ("resnet34", "small")
+    ],
+)
 def test_clipped_gradients_are_those_of_one_example_at_a_time(model, network, stem, relu):
     made = shake(model(3, network=network, stem=stem, relu=relu).double())
     size = 64 if stem == "original" else 16

@@ -1,29 +1,25 @@
 """A copy of the configuration to spoil, and of the project to run."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from copied import copy_configuration, copy_parts
 
 from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.plan.reading import read_yaml
 
-SMALL = Path(__file__).parents[1] / "config"  # a paper of one data set and two models, and scales for it
-
 
 class Configuration:
-    """The project's config/ with the tests' small paper, in a folder of its own."""
+    """The project's config/ with one paper, the tests' small one, in a folder of its own."""
 
     def __init__(self, root: Path, small: bool = True) -> None:
         self.root = root
-        shutil.copytree(plan.ROOT / "config", root / "config")
-        if small:
-            shutil.copytree(SMALL, root / "config", dirs_exist_ok=True)
+        copy_configuration(root, small)
 
     def append(self, file: str, text: str) -> "Configuration":
         with (self.root / "config" / file).open("a", encoding="utf-8") as end:
@@ -54,7 +50,7 @@ def configuration(tmp_path: Path) -> Configuration:
 
 @pytest.fixture
 def as_shipped(tmp_path: Path) -> Configuration:
-    """Return the configuration with the papers as they are."""
+    """Return the configuration with ScaleNorm as it is."""
     return Configuration(tmp_path, small=False)
 
 
@@ -63,9 +59,7 @@ class Project(Configuration):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        for part in ("workflow", "profiles", "envs"):
-            shutil.copytree(plan.ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(plan.ROOT / "Snakefile", root)
+        copy_parts(root, "Snakefile", "workflow", "profiles", "envs")
 
     def run(self, *words: str, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess:
         """Run `python -m` with these words."""

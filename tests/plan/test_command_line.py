@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from copied import copy_configuration
 
 from dpvision import __main__ as command_line
 from dpvision import plan
@@ -16,8 +17,11 @@ from dpvision.looking.overview import overview
 
 
 @pytest.fixture
-def dpvision(monkeypatch, capsys):
-    """Run a command in this process and return what it printed."""
+def dpvision(monkeypatch, capsys, tmp_path_factory):
+    """Run a command in this process, where ScaleNorm is the only paper, and return what it printed."""
+    here = tmp_path_factory.mktemp("here")
+    copy_configuration(here)
+    monkeypatch.chdir(here)
     command_line._here.cache_clear()  # the place of a process, usually
 
     def run(*words: str) -> str:
@@ -145,21 +149,19 @@ def accuracies(planned: plan.Plan, root: Path, runs: list[str]) -> None:
         write_json(root / planned.results / "runs" / run / "metrics.json", record)
 
 
-def test_the_page_of_claims_is_made_of_the_records_that_there_are(dpvision, configuration, monkeypatch):
-    monkeypatch.chdir(configuration.root)
-    planned = configuration.plan(scale="demo")
-    accuracies(planned, configuration.root, planned.runs_of("table4"))
+def test_the_page_of_claims_is_made_of_the_records_that_there_are(dpvision):
+    planned = plan.load({"papers": ["scalenorm"], "scale": "demo"})
+    accuracies(planned, Path(), planned.runs_of("table4"))
     lines = dpvision("claims", "--scale", "demo").splitlines()
     assert [line.split()[-3:] for line in lines if "better_on_all_tasks" in line] == [["11", "not", "run"]]
     assert lines[-6:] == planned.targets("claims")
     assert "| 3 of 3 |" not in Path("results/demo/claims.md").read_text()
 
 
-def test_a_page_that_lacks_records_is_older_than_any_record(dpvision, configuration, monkeypatch):
+def test_a_page_that_lacks_records_is_older_than_any_record(dpvision):
     """Snakemake then makes the page anew, also of records that come from elsewhere with their dates."""
-    monkeypatch.chdir(configuration.root)
-    planned = configuration.plan(scale="demo")
-    accuracies(planned, configuration.root, planned.runs_of("table4"))
+    planned = plan.load({"papers": ["scalenorm"], "scale": "demo"})
+    accuracies(planned, Path(), planned.runs_of("table4"))
     dpvision("claims", "--scale", "demo")
     assert {Path(file).stat().st_mtime for file in planned.targets("claims")} == {1}
 

@@ -30,7 +30,7 @@ SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
 RECIPE = "optimizer, schedule, initialization, batch, epochs, steps, clip, divide_by_clip, augmentation, averaging, "
 RECIPE += "simulate, stop, precision, gpus"
-OF_A_PAPER = "hessian, activations, title, seeds, models, recipes, searches, cells, artifacts"
+OF_A_PAPER = "hessian, activations, title, seeds, models, recipes, searches, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
 SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"
@@ -196,7 +196,7 @@ SPOILT = [
         CONFIG,
         "papers: [scalenorm]",
         "papers: [scalenorm]\nfolder: {}",
-        'folder: unknown key. Did you mean "folders"? Allowed here: scale, papers, folders',
+        'folder: unknown key. Did you mean "folders"? Allowed here: scale, papers, artifacts, folders',
     ),
     Spoilt(
         "a key that a data set lacks",
@@ -263,8 +263,7 @@ SPOILT = [
         CONFIG,
         "[scalenorm]",
         "[scalnorm]",
-        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? '
-        "Allowed: de2022, scalenorm, smoothnets",
+        'papers[0] = "scalnorm": there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm',
     ),
     Spoilt(
         "a folder for a data set that does not exist",
@@ -1081,7 +1080,7 @@ def test_an_overlay_in_a_folder_that_is_no_paper_s_is_missing_in_the_paper_s(con
     (line,) = configuration.complaints(scale="demo")
     assert "there is no config/papers/scalenorm/demo.yaml" in line
     (line,) = configuration.complaints(papers=["scalnorm"])
-    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: de2022, scalenorm, smoothnets')
+    assert line.endswith('there is no paper "scalnorm". Did you mean "scalenorm"? Allowed: scalenorm')
 
 
 def test_an_artifact_is_of_one_paper(configuration):
@@ -1235,6 +1234,7 @@ def test_no_value_of_a_wide_residual_network_leads_to_a_traceback(key, configura
 # --- through Snakemake ---
 
 
+@pytest.mark.slow
 def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     done = project.run("snakemake", "-n", "--config", "scale=deom")
     said = done.stdout + done.stderr
@@ -1244,6 +1244,7 @@ def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     assert "Building DAG" not in said
 
 
+@pytest.mark.slow
 def test_snakemake_shows_every_line_of_what_is_wrong(project):
     project.change(DEMO, "batch: 128", "bach: 128").change(DEMO, "iterations: 100", "iterations: many")
     done = project.run("snakemake", "--cores", "1", "table1", "--config", "scale=demo")

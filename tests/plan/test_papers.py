@@ -177,6 +177,70 @@ def test_no_paper_with_a_file_for_the_scale_is_an_error_that_names_it(configurat
     assert line.startswith(f"no paper has the scale demo: there is no config/{DEMO}")
 
 
+# --- a selection ---
+
+
+@pytest.fixture
+def select(configuration) -> Any:
+    """Two papers at the scale demo, of which the second has this line in its demo.yaml."""
+
+    def plan_with(line: str, artifacts: str = "selection") -> Any:
+        if not (configuration.root / "config/papers/other").exists():
+            copied(configuration, "other")
+        with (configuration.root / "config/papers/other/demo.yaml").open("a", encoding="utf-8") as end:
+            end.write(f"{line}\n")
+        settings = {"papers": ["scalenorm", "other"], "scale": "demo", "artifacts": artifacts}
+        return configuration.plan(**settings)
+
+    return plan_with
+
+
+def test_of_a_paper_with_a_selection_that_alone_is_built_and_of_others_all(select):
+    planned = select("selection: [other_figure3, other_groups]\nseeds: [7]")
+    assert planned.papers["other"] == ["other_groups", "other_figure3"]  # in the paper's own order
+    assert planned.papers["scalenorm"] == [name for name in planned.artifacts if not name.startswith("other_")]
+    assert "claims" in planned.artifacts and "other_claims" in planned.left_out
+    assert {run["seed"] for run in planned.runs.values()} == {34, 50, 113, 7}
+    assert not any("other_table1" in file for file in (*planned.targets("all"), *planned.kept_files()))
+
+
+def test_nothing_is_kept_that_only_artifacts_outside_of_the_selection_show(select):
+    planned = select("selection: [other_table4]\nseeds: [7]")
+    kept = {name for stage, name in planned.kept() if stage == "train" and planned.runs[name]["seed"] == 7}
+    assert kept == set(planned.runs_of("other_table4"))
+    assert {planned.runs[name]["budget"]["epsilon"] for name in kept} == {7.42}
+    assert "hessian" in {stage for stage, _ in planned.kept()}  # the first paper's
+
+
+def test_a_selection_changes_nothing_where_it_is_not_asked_for(select):
+    whole = select("seeds: [7]", "all")
+    assert select("selection: [other_table1]", "all") == whole
+    assert select("").work.items() <= whole.work.items()
+
+
+def test_a_selection_says_of_itself_what_a_job_needs_to_plan_it_again(select, configuration):
+    from dpvision.archive.contents import configuration as said
+
+    planned = select("selection: [other_table1]")
+    assert configuration.plan(**said(planned)) == planned
+    assert "artifacts" not in said(configuration.plan(scale="demo"))
+
+
+@pytest.mark.parametrize(("name", "near"), [("other_tabel1", ' Did you mean "other_table1"?'), ("zzz", "")])
+def test_an_unknown_artifact_in_a_selection_is_an_error_that_names_it(select, name, near):
+    there = f'there is no artifact "{name}" at this scale.{near} Allowed: other_table1, other_table4, '
+    for line, artifacts in ((f"selection: [{name}]", "selection"), ("", "all")):
+        with pytest.raises(UserError) as raised:
+            select(line, artifacts)
+        assert str(raised.value).startswith(f'config/papers/other/demo.yaml: selection[0] = "{name}": {there}')
+
+
+def test_an_artifact_that_the_scale_leaves_out_cannot_be_selected(configuration):
+    configuration.append(DEMO, "selection: [table4]\nartifacts: {table4: null}\n")
+    (line,) = configuration.complaints(scale="demo", artifacts="selection")
+    assert 'selection[0] = "table4": there is no artifact "table4" at this scale' in line
+
+
 # --- data that somebody has to bring ---
 
 TABLE = "  own_table: {kind: accuracy, title: Mine, cells: [own]}\n"

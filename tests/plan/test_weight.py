@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from copied import copy_configuration
 
 HEAVY = ("torch", "torchvision", "numpy", "pandas", "scipy", "sklearn", "optuna", "opacus", "matplotlib", "PIL", "snakemake")
 SAY = f"import sys; print('heavy:', *sorted(set({HEAVY}) & set(sys.modules)))"
@@ -27,6 +28,7 @@ LOOKS = ["plan", "plan table1 --scale demo", "plan --cost", "status", "status --
 
 @pytest.mark.parametrize("words", [look.split() for look in LOOKS], ids=LOOKS)
 def test_asking_for_the_plan_imports_nothing_heavy(words, tmp_path):
+    copy_configuration(tmp_path)
     assert last_line(COMMAND.format(words=words), SAY, folder=tmp_path) == "heavy:"
 
 

@@ -537,6 +537,14 @@ def test_images_may_lie_in_memory_in_any_way(strange, memory_format, way):
     agrees(network, strange(images), labels, memory_format=memory_format, layers={"0.weight": way, "3.weight": way})
 
 
+@pytest.mark.parametrize("memory_format", ["contiguous", "channels last"])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_activation_of_one_channel_may_have_gaps_in_memory(memory_format, way):
+    """Take a slice of one channel: whole, it would lie in both orders at once."""
+    network = Net(lambda n, x: n.conv(x[..., ::2]), (1, 5, 8), conv=conv(1))
+    agrees(network, *examples_of(4, (1, 5, 8)), memory_format=memory_format, layers={"conv.weight": way})
+
+
 def test_images_that_are_views_of_memory_in_any_way_agree_too():
     images, labels = examples_of(4, views=3)
     network = net(conv(padding=1), nn.GroupNorm(2, 4), nn.Mish())
@@ -763,6 +771,17 @@ def test_it_is_right_or_refused(make):
 def test_a_network_that_mixes_is_refused_even_if_the_first_batch_is_one_example():
     with pytest.raises(Refused, match="mixes the examples"):
         ClippedSum(Net(MIXING["the mean subtracted"], conv=conv()), CLIP, choices=UNTIMED)(*examples_of(1))
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_network_that_mixes_far_from_zero_is_refused_on_either_side(side):
+    """Scale by whether anything lies far out; no gradient flows through that look."""
+
+    def work(n: Any, x: Tensor) -> Tensor:
+        return n.linear(x) / (1 + F.relu(side * x.detach().flatten() - 30).max())
+
+    with pytest.raises(Refused, match="mixes the examples"):
+        ClippedSum(Net(work, linear=nn.Linear(5, 5)), CLIP, choices=UNTIMED)(*examples_of(4))
 
 
 def test_what_is_lost_where_the_first_gradients_are_zero_is_caught(monkeypatch):
@@ -1222,6 +1241,14 @@ def test_a_shared_weights_norm_is_not_taken_alone():
     network = Net(lambda n, x: n.conv(n.conv(x)), SMALL_SHAPE, conv=conv(16, 16, padding=1))
     with pytest.raises(ValueError, match=r"^conv.weight: .*gram"):
         ClippedSum(network, CLIP, choices=UNTIMED | {"layers": {"conv.weight": "gram"}})(*examples_of(4, SMALL_SHAPE))
+
+
+@pytest.mark.parametrize("views", [None, 3])
+@pytest.mark.parametrize("way", WAYS[:3])
+def test_each_use_of_a_shared_weight_has_gradients_of_its_own(way, views):
+    """Keep both until they are added up: memory that a way borrows for one is not lent again for the other."""
+    network = Net(lambda n, x: n.conv(n.conv(x).tanh()), SMALL_SHAPE, conv=conv(16, 16, padding=1))
+    agrees(network, *examples_of(4, SMALL_SHAPE, views), layers={"conv.weight": way})
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -134,6 +134,7 @@ def test_a_trial_is_the_training_of_its_values(place):
         assert trial.value == alone.history[-1]["validation_top1"]
 
 
+@pytest.mark.slow
 def test_two_workers_at_once_share_the_values(place):
     here = place()
     assert [job.end() for job in [here.start(0), here.start(1)]] == [0, 0]
@@ -164,6 +165,7 @@ def without_seconds(file: Path) -> list[dict[str, str]]:
         return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(lines)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survivor", [False, True], ids=["taken up later", "taken up by another worker"])
 def test_a_killed_workers_trial_goes_on_from_its_checkpoint_to_the_same_result(place, undisturbed, survivor):
     here = place(epochs=3)
@@ -234,6 +236,7 @@ def test_how_many_trials_a_covered_search_has_is_geometric_with_its_mean():
     assert geometric(1) == 1
 
 
+@pytest.mark.slow
 def test_what_was_reported_before_the_kill_decides_as_it_would_have(place):
     """An epoch that fell below the threshold was reported, and its worker killed before it could give the trial up."""
     here = place(trials=1, prune_below=0.2, prune_after=2)
@@ -322,6 +325,7 @@ def test_whole_numbers_of_a_range_are_tried_once_each(place):
         assert sorted(trial.params["recipe.batch"] for trial in shared.trials(*FINISHED)) == [5, 6, 7, 8, 9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["tpe", "random"])
 def test_values_are_drawn_the_same_wherever_a_worker_died_while_it_drew_them(place, sampler, monkeypatch):
     """TPE itself proposes the eleventh trial and those after it, by what the others came to."""
@@ -377,6 +381,7 @@ def test_of_a_space_of_several_keys_every_combination_comes_once(
 # --- what it finds ---
 
 
+@pytest.mark.slow
 def test_best_json_is_the_same_bytes_whatever_the_workers(place):
     found = []
     for name, workers in [("one", 1), ("three", 3)]:
@@ -387,6 +392,7 @@ def test_best_json_is_the_same_bytes_whatever_the_workers(place):
     assert len(set(found)) == 1
 
 
+@pytest.mark.slow
 def test_best_json_is_the_same_bytes_whatever_the_order(place):
     accuracy = dict(zip(map(str, GROUPS), [0.3, 0.7, 0.5, 0.7], strict=True))
     found = set()
@@ -520,6 +526,7 @@ def test_a_best_value_at_the_end_of_its_range_is_said(place, pretend, caplog):
 # --- told to leave ---
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_told_to_leave_keeps_where_its_trial_was(place, undisturbed):
     here = place(epochs=3)
     told = here.start(0, jobs.work_until_told, 6)
@@ -580,6 +587,7 @@ def hold(journal: Path) -> None:
     time.sleep(60)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_while_it_writes_holds_up_nobody(place, pretend):
     pretend(lambda groups: [0.5])
     here = place()

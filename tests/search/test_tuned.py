@@ -104,6 +104,7 @@ def test_a_change_of_what_it_found_is_noticed(unpacked, study, key, value, probl
         assert problem in " ".join(map(str, records.study(place, ("search", name))))
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_comes_to_the_same_trials(made, study, tmp_path):
     name, spec = study
     undisturbed, here = made.root / made.plan.folder(("search", name)), tmp_path / name

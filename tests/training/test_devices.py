@@ -22,6 +22,7 @@ from dpvision.training import devices as devices_module
 from dpvision.training import step as step_module
 from dpvision.training.devices import ALONE, Devices, Several, joined, together
 from dpvision.training.fit import Training
+from dpvision.training.run import take_part
 from dpvision.training.step import Step
 
 SGD = {"name": "sgd", "learning_rate": 0.5, "momentum": 0.5}
@@ -108,10 +109,20 @@ def is_as_on_one(folder: Path, data: Path, count: int, spec: specs.Spec, steps: 
     ("count", "steps", "changes"),
     [
         pytest.param(2, 13, {}, id="as in the paper"),
-        pytest.param(3, 13, {"recipe.augmentation": VIEWS, "recipe.averaging": {"decay": 0.8}}, id="views and an average"),
-        pytest.param(2, 13, {"budget": None, "recipe.optimizer": SGD}, id="without a budget"),
         pytest.param(
-            3, 20, {"recipe.batch": 2, "recipe.augmentation": VIEWS}, id="samples smaller than the processes are many"
+            3,
+            13,
+            {"recipe.augmentation": VIEWS, "recipe.averaging": {"decay": 0.8}},
+            id="views and an average",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(2, 13, {"budget": None, "recipe.optimizer": SGD}, id="without a budget", marks=pytest.mark.slow),
+        pytest.param(
+            3,
+            20,
+            {"recipe.batch": 2, "recipe.augmentation": VIEWS},
+            id="samples smaller than the processes are many",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -163,6 +174,7 @@ PLANTED = (
 BUGS = {bug.__name__: bug for bug in PLANTED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_noticed(bug, digits, run_spec, tmp_path):
     with pytest.raises(AssertionError):
@@ -196,6 +208,7 @@ def drift(devices: Devices) -> str:
     return str(error.value)
 
 
+@pytest.mark.slow
 def test_weights_that_differ_in_their_last_bit_are_an_error_of_every_process(tmp_path):
     assert len(in_processes(tmp_path, 2, drift)) == 2
 
@@ -259,6 +272,7 @@ def test_the_processes_share_the_threads_of_the_job(whole):
     assert '"threads": 1' in (whole.record / "provenance.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_on_two_devices_repeats_to_the_bit_beside_another(whole, place):
     both = [place(name=name) for name in ("one", "other")]
     started = [here.start() for here in both]
@@ -266,6 +280,7 @@ def test_a_run_on_two_devices_repeats_to_the_bit_beside_another(whole, place):
     assert all(here.bits() == whole.bits() for here in both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["first", "other", "all"])
 def test_told_to_leave_all_stop_at_one_step_and_go_on_to_the_same_bits(told, whole, place):
     here = place()
@@ -285,6 +300,7 @@ def test_told_to_leave_all_stop_at_one_step_and_go_on_to_the_same_bits(told, who
     assert here.bits() == whole.bits()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_ends_the_job_with_a_message_and_the_next_goes_on(whole, place):
     here = place()
     job = here.start()
@@ -299,6 +315,7 @@ def test_a_process_that_is_killed_ends_the_job_with_a_message_and_the_next_goes_
     assert here.bits() == whole.bits()
 
 
+@pytest.mark.slow
 def test_when_the_first_process_is_killed_the_others_end_and_say_nothing(place):
     here = place()
     job = here.start()
@@ -311,11 +328,12 @@ def test_when_the_first_process_is_killed_the_others_end_and_say_nothing(place):
 
 
 def wait_for_nothing() -> None:
-    with together(2, ("no", "work")) as devices:
+    with together(2, take_part, "no", "work") as devices:
         for _ in itertools.count():
             devices.from_first(None)
 
 
+@pytest.mark.slow
 def test_an_error_in_another_process_reaches_the_log_with_its_traceback_and_ends_the_job(tmp_path):
     log = tmp_path / "log"
     assert jobs.Job(log, wait_for_nothing).end() == 1
@@ -331,6 +349,7 @@ def wait_a_second_for_others() -> None:
     wait_for_nothing()
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_is_not_waited_for_for_ever(tmp_path):
     log = tmp_path / "log"
     job = jobs.Job(log, wait_a_second_for_others)
@@ -339,6 +358,7 @@ def test_a_process_that_hangs_is_not_waited_for_for_ever(tmp_path):
     assert "timeout" in log.read_text()
 
 
+@pytest.mark.slow
 def test_an_error_in_the_first_process_is_its_own_and_ends_the_others(place):
     here = place()
     here.checkpoint.mkdir(parents=True)
@@ -354,12 +374,12 @@ def test_an_error_in_the_first_process_is_its_own_and_ends_the_others(place):
 
 def test_one_device_starts_no_other_process(monkeypatch):
     monkeypatch.delattr(devices_module.subprocess, "Popen")
-    with together(1, ()) as devices:
+    with together(1, take_part) as devices:
         assert devices is ALONE
     assert not torch.distributed.is_initialized()
 
 
 def test_fewer_graphics_cards_than_the_recipe_asks_for_are_an_error_before_anything_starts(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(UserError, match=r"asks for gpus: 2, but this job sees 1"), together(2, ()):
+    with pytest.raises(UserError, match=r"asks for gpus: 2, but this job sees 1"), together(2, take_part):
         pass

@@ -199,6 +199,7 @@ def test_what_a_search_found_stands_in_the_spec_and_its_cost_in_the_ledger(place
 # --- killed ---
 
 
+@pytest.mark.slow
 def test_killed_at_any_moments_it_goes_on_to_the_same_bits(whole, place):
     here, chance = place(), random.Random(0)
     job = here.start()
@@ -253,6 +254,7 @@ def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, plac
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [made, 40]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_told_to_leave_within_a_step_it_does_not_finish_it_first(whole, place, number):
     here = place()
@@ -265,6 +267,7 @@ def test_told_to_leave_within_a_step_it_does_not_finish_it_first(whole, place, n
     assert here.bits() == whole.bits()
 
 
+@pytest.mark.slow
 def test_a_run_longer_than_every_job_that_it_gets_is_finished_by_many(whole, place):
     """The ledger, the history and the weights are those of one job."""
     here = place()
@@ -291,6 +294,7 @@ def progress(here: Place) -> dict[str, Any]:
     return json.loads((here.checkpoint / "progress.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_while_it_runs_it_shows_how_far_it_is_what_it_spent_and_when_it_will_be_done(place):
     here = place()
     job = here.start()
@@ -307,6 +311,7 @@ def test_while_it_runs_it_shows_how_far_it_is_what_it_spent_and_when_it_will_be_
     assert float(rows[1]["validation_top1"]) == shown["validation_top1"]
 
 
+@pytest.mark.slow
 def test_the_history_that_it_shows_is_what_the_record_will_have(place, whole):
     here = place()
     job = here.start()
@@ -413,6 +418,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(interrupted, mo
     assert [file.name for file in interrupted.checkpoint.iterdir()] == ["state.pt"]
 
 
+@pytest.mark.slow
 def test_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -440,6 +446,7 @@ def one_at_work_and_one_waiting(here: Place) -> tuple[jobs.Job, jobs.Job]:
     return first, second
 
 
+@pytest.mark.slow
 def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, place):
     here = place()
     first, second = one_at_work_and_one_waiting(here)
@@ -462,6 +469,7 @@ def test_a_second_process_takes_over_when_the_first_is_killed(whole, place):
     assert here.bits() == whole.bits()
 
 
+@pytest.mark.slow
 def test_a_suspended_process_that_was_taken_for_dead_writes_nothing_when_it_wakes(whole, place):
     here = place()
     first = here.start()
@@ -479,6 +487,7 @@ def test_a_suspended_process_that_was_taken_for_dead_writes_nothing_when_it_wake
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]][-1] == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", ["the state", "the record", "nothing, and removes the state"])
 def test_who_owns_the_run_no_more_does_not_write(write, interrupted, trained):
     before, owners = interrupted.state.read_bytes(), interrupted.record / ".owner"

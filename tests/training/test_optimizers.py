@@ -3,16 +3,15 @@
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from copied import copy_configuration, copy_parts
 from torch import nn
 
-from dpvision import plan
 from dpvision.config.base import members
 from dpvision.config.recipes import Recipe
 from dpvision.training import initializations, optimizers, schedules
@@ -85,8 +84,8 @@ print(json.dumps([recipe, type(training.optimizer).__name__, type(training.sched
 @pytest.fixture
 def project(tmp_path) -> Path:
     """Return a copy of the library and the configuration, with a new optimiser and schedule, and a recipe of them."""
-    for part in ("workflow/scripts/dpvision", "config"):
-        shutil.copytree(plan.ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_parts(tmp_path, "workflow/scripts/dpvision")
+    copy_configuration(tmp_path)
     training = tmp_path / "workflow/scripts/dpvision/training"
     (training / "optimizers/rprop.py").write_text(OPTIMIZER)
     (training / "schedules/shrinking.py").write_text(SCHEDULE)

@@ -281,6 +281,7 @@ def competitors(tmp_path) -> Iterator[Callable[[int], Any]]:
         one.join()
 
 
+@pytest.mark.slow
 def test_of_many_processes_one_owns_at_a_time(competitors):
     ones, (counted, *_) = zip(*[competitors(50) for _ in range(6)], strict=True)
     for one in ones:
@@ -289,7 +290,8 @@ def test_of_many_processes_one_owns_at_a_time(competitors):
     assert counted.value == 300
 
 
-def test_one_owns_at_a_time_while_processes_are_killed_at_any_moment(competitors):
+@pytest.mark.slow
+def test_so_it_is_while_they_are_killed_at_any_moment(competitors):
     chance = random.Random(0)
     ones = [competitors(10**9)[0] for _ in range(4)]
     for _ in range(40):
@@ -312,6 +314,7 @@ def take(folder: Path, rounds: int, begin: Any, results: Any) -> None:
         results.put((i, owner._take(folder / str(i), 2) is not None))
 
 
+@pytest.mark.slow
 def test_of_several_that_wait_for_a_dead_owner_exactly_one_takes_over(tmp_path):
     """All have seen the same dead owner, round after round, and are let go together."""
     rounds, count = 200, 4

@@ -20,6 +20,7 @@ from dpvision.privacy.accounting import Mechanism, prv_epsilon
 from dpvision.privacy.ledger import without_curve
 from dpvision.source import ROOT
 from dpvision.verify.again import comparison
+from dpvision.verify.job import write_verdict
 from dpvision.verify.verdict import verify
 
 WORDS = {name: stage.words for name, stage in STAGES.items()}
@@ -98,6 +99,17 @@ def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, ar
     assert any("a folder of results has no manifest" in text for text in verdict.not_checked)
 
 
+def test_the_pipeline_writes_the_verdict_and_stops_where_something_does_not_hold(archive, damaged, tmp_path):
+    out, none, log = (tmp_path / name for name in ("verified.txt", "none.txt", "log"))
+    write_verdict(str(archive), str(out), str(log))
+    assert out.read_text() == log.read_text() == f"{verify(archive)}\n"
+    damaged.run("ledger.json").unlink()
+    with pytest.raises(UserError, match=r"ledger\.json: file missing"):
+        write_verdict(str(damaged.folder), str(none), str(log))
+    assert "DOES NOT HOLD" in log.read_text() and not none.exists()
+
+
+@pytest.mark.slow
 def test_it_needs_no_torch_and_no_snakemake_and_prints_for_programs_too(archive):
     words = [sys.executable, "-c", WITHOUT, "verify", str(archive), "--json"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=archive.parent)
@@ -105,6 +117,7 @@ def test_it_needs_no_torch_and_no_snakemake_and_prints_for_programs_too(archive)
     assert json.loads(done.stdout)["holds"] is True
 
 
+@pytest.mark.slow
 def test_what_does_not_hold_is_an_exit_code_and_a_line_that_names_it(damaged):
     damaged.edit(damaged.run("ledger.json"), "epsilon", "rdp", to=0.5)
     done = subprocess.run([sys.executable, "-m", "dpvision", "verify", str(damaged.folder)], capture_output=True, text=True)
@@ -158,6 +171,7 @@ def test_a_packed_file_that_was_cut_short_or_has_no_plan_cannot_be_verified(arch
 # --- with a manifest that was made to fit ---
 
 
+@pytest.mark.slow
 def test_a_record_that_was_taken_away_is_missed(damaged):
     shutil.rmtree(damaged.run("."))
     problems = damaged.problems()
@@ -167,6 +181,7 @@ def test_a_record_that_was_taken_away_is_missed(damaged):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["hessian", "activations", "search"])
 def test_an_analysis_or_a_study_that_was_taken_away_is_missed(damaged, stage):
     key = stage, next(iter(damaged.plan.of(stage)))
@@ -176,6 +191,7 @@ def test_an_analysis_or_a_study_that_was_taken_away_is_missed(damaged, stage):
         assert any(f"{file}: file missing: part of the record of a {WORDS[stage][0]}" in problem for problem in problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["hessian", "activations"])
 def test_an_analysis_of_another_spec_or_of_other_data_than_its_own_is_found(damaged, stage):
     folder = damaged.folder / damaged.plan.folder((stage, next(iter(damaged.plan.of(stage)))))
@@ -186,6 +202,7 @@ def test_an_analysis_of_another_spec_or_of_other_data_than_its_own_is_found(dama
     assert any(f"{folder.name}/provenance.json: digest of the data" in problem for problem in problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["data", "search", "train", "hessian", "activations"])
 def test_a_spec_in_the_plan_that_is_not_that_of_its_folder_is_found(damaged, stage):
     name = next(iter(damaged.plan.of(stage)))
@@ -227,6 +244,7 @@ def test_an_edited_cell_of_a_table_is_named_by_row_and_column(damaged):
     assert problem.endswith(f"{before} | 99.5")
 
 
+@pytest.mark.slow
 def test_an_edited_line_of_a_table_for_print_or_number_of_a_figure_is_named(damaged):
     for kind in ("md", "tex"):
         file = damaged.results / f"tables/table4.{kind}"
@@ -268,6 +286,7 @@ def test_a_sigma_that_the_budget_does_not_give_is_found_though_its_epsilons_foll
     assert any("ledger.json: noise_multiplier by the spec" in problem for problem in damaged.problems())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "to", "named"),
     [
@@ -286,6 +305,7 @@ def test_every_number_of_a_ledger_agrees_with_the_spec(damaged, keys, to, named)
     assert any(f"ledger.json: {named}" in problem for problem in damaged.problems())
 
 
+@pytest.mark.slow
 def test_a_simulation_s_ledger_and_one_without_a_budget_are_looked_at_too(damaged):
     damaged.edit(damaged.run("ledger.json", "simulated"), "simulated", "epsilon", "rdp", to=0.5)
     damaged.edit(damaged.run("ledger.json", "plain"), "private", to=True)
@@ -294,6 +314,7 @@ def test_a_simulation_s_ledger_and_one_without_a_budget_are_looked_at_too(damage
     assert any("ledger.json: what a run without a budget says" in problem for problem in problems)
 
 
+@pytest.mark.slow
 def test_a_spec_that_is_not_the_one_that_its_folder_names_is_found(damaged):
     damaged.edit(damaged.run("spec.json"), "recipe", "clip", to=2.0)
     problems = damaged.problems()
@@ -301,6 +322,7 @@ def test_a_spec_that_is_not_the_one_that_its_folder_names_is_found(damaged):
     assert any("provenance.json: digest of the spec" in problem for problem in problems)
 
 
+@pytest.mark.slow
 def test_an_accuracy_is_the_last_line_s_of_the_history_though_the_table_was_made_to_fit(damaged):
     damaged.edit(damaged.run("metrics.json"), "last_step", "test", "top1", to=0.99)
     problems = damaged.problems()
@@ -317,11 +339,13 @@ def test_an_edited_history_is_found_by_its_epsilons_its_steps_and_its_figure(dam
     assert any("figures/figure3.csv: row" in problem for problem in damaged.problems())
 
 
+@pytest.mark.slow
 def test_a_run_on_other_data_than_the_archive_s_is_found(damaged):
     damaged.edit(damaged.run("provenance.json"), "data", to="0123456789ab")
     assert any("provenance.json: digest of the data digits" in problem for problem in damaged.problems())
 
 
+@pytest.mark.slow
 def test_data_that_are_described_otherwise_are_found(damaged):
     folder = next((damaged.folder / "results/data/prepared").iterdir())
     damaged.edit(folder / "dataset.json", "sha256", "test_labels.npy", to="0" * 64)
@@ -347,6 +371,7 @@ def test_source_that_was_edited_is_found_by_its_own_digests(damaged):
     assert problem.startswith("source/Snakefile: SHA-256 by source.json")
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_read_is_named_and_the_others_are_looked_at_all_the_same(damaged):
     damaged.run("metrics.json").write_text("{")
     damaged.edit(damaged.run("ledger.json", "plain"), "private", to=True)
@@ -360,6 +385,7 @@ def test_a_record_that_cannot_be_read_is_named_and_the_others_are_looked_at_all_
 # --- what holds and should be known ---
 
 
+@pytest.mark.slow
 def test_how_records_came_about_is_said_without_being_a_fault_of_theirs(damaged):
     provenance = damaged.run("provenance.json")
     (session,) = read_json(provenance)["sessions"]
@@ -394,6 +420,7 @@ def test_an_artifact_made_again_is_equal_or_differs_by_so_much_in_each_cell(dama
         comparison(damaged.folder, "table9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

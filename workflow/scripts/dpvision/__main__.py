@@ -170,13 +170,20 @@ def _compare(part: list[str], scale: str | None, json: bool) -> None:
 
 
 def _audit(part: str | None, every: bool, scale: str | None) -> None:
+    import logging
+
     from dpvision.audit.job import audit, listing
     from dpvision.plan import audits
 
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     planned = _load(scale)
     if part and every:
         raise UserError(f"--all belongs to the engine's audit, but {part} names a run: leave one of them out")
-    spec = audits.run_audit(_find(part, scale).spec) if part else audits.engine_audit(planned.runs.values(), every)
+    if part:
+        run = _find(part, scale)
+        spec = audits.run_audit(run.spec, (run.provenance or {}).get("clipping"))
+    else:
+        spec = audits.engine_audit(planned.runs.values(), every)
     folder = _here() / planned.results / "audits" / audits.audit_name(spec)
     about = audit(spec, folder, min(2, os.cpu_count() or 1))
     print(listing(about, folder.relative_to(_here())))

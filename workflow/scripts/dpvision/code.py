@@ -48,23 +48,29 @@ def _closure(start: Path) -> set[Path]:
 
 def _imports(file: Path) -> list[Path]:
     """Return the files of dpvision that a file imports; not the packages they lie in, if it takes nothing from those."""
-    package = ["dpvision", *file.relative_to(PACKAGE).parent.parts]
-    names: list[str] = []
-    waiting: list[ast.AST] = [ast.parse(file.read_bytes())]
+    package = ("dpvision", *file.relative_to(PACKAGE).parent.parts)
+    named = _named(file.read_bytes(), package)
+    return [_file_of(below if below and _file_of(below).exists() else module) for module, below in named]
+
+
+@functools.cache
+def _named(text: bytes, package: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return what a text imports of dpvision: each module, and the name that is taken from it, which may be a module too."""
+    names: list[tuple[str, str]] = []
+    waiting: list[ast.AST] = [ast.parse(text)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            names += [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else []
+            above = package[: len(package) + 1 - node.level] if node.level else ()
             module = ".".join([*above, *([node.module] if node.module else [])])
-            below = [f"{module}.{alias.name}" for alias in node.names]
-            names += [name if _file_of(name).exists() else module for name in below]
+            names += [(module, f"{module}.{alias.name}") for alias in node.names]
         elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             waiting += node.orelse  # the rest never runs
         else:
             waiting += ast.iter_child_nodes(node)
-    return [_file_of(name) for name in names if name.split(".")[0] == "dpvision"]
+    return [name for name in names if name[0].split(".")[0] == "dpvision"]
 
 
 def _file_of(module: str) -> Path:

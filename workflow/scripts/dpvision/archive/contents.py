@@ -27,7 +27,7 @@ def archive_spec(plan: Plan) -> Spec:
 
 def configuration(plan: Plan) -> dict[str, Any]:
     """Return what config/config.yaml and the command line came to; the rest of the configuration is in the source."""
-    return {"scale": plan.scale, "papers": list(plan.papers)}
+    return {"scale": plan.scale, "papers": list(plan.papers)} | ({"artifacts": "selection"} if plan.selection else {})
 
 
 def contents(plan: Plan, root: Path, project: Path, found: Source) -> Contents:

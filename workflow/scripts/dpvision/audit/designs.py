@@ -17,6 +17,7 @@ from dpvision.privacy.audit import gaussian, one_run, two_sided
 from dpvision.privacy.audit.claim import DELTAS, Scores, family_epsilon, log_ratio, planned
 from dpvision.privacy.audit.rates import Counts, counts_of
 from dpvision.privacy.audit.two_sided import Found
+from dpvision.privacy.fast import Choices
 from dpvision.training.randomness import stream_seed
 
 LENGTHS = (0.98, 1 + 1e-5)  # bounds of what a neighbour adds, in C: rounding may shorten it, never lengthen it
@@ -49,12 +50,21 @@ class Result:
         return Result(self.tests + other.tests, self.bounds + other.bounds, self.roc + other.roc, self.steps + other.steps)
 
 
-def replay(subject: Subject, name: str, network: nn.Module | None = None, noisy: bool = True) -> Result:
-    """Replay a neighbour through a network, the subject's own without another; look at its noise, too."""
+def replay(
+    subject: Subject,
+    name: str,
+    network: nn.Module | None = None,
+    noisy: bool = True,
+    clipping: Choices | None = None,
+) -> Result:
+    """Replay a neighbour through a network, the subject's own without another; look at its noise, too.
+
+    `clipping`: the choices that a training with this network was made with, to be attacked as well.
+    """
     tests = []
     for views, bench in benches(subject, network or subject.training.network):
-        of = f"{name}, K = {views}, {subject.run['recipe']['precision']}"
-        found = bench.replayed()
+        of = f"{name}, K = {views}, {subject.run['recipe']['precision']}{subject.where}"
+        found = bench.replayed(clipping)
         tests.append(
             exactly("replay", of, "longest difference, in C", found.longest, 1.0, (0, LENGTHS[1]), CONSISTENT, REFUTED)
         )
@@ -104,7 +114,7 @@ def coins(subject: Subject) -> Result:
     seen = line.run(COINS)
     joined = seen.along > 0.5
     hidden = seen.across.std() > 2 * QUIET  # far more noise than there should be hides the coins; other designs see that
-    of = f"q = {line.q:.4g}"
+    of = f"q = {line.q:.4g}{subject.where}"
     rate = min(max(float(joined.mean()), SELDOM), 1 - SELDOM)  # the rate that was found: another test looks at whether it is q
     by_canary, by_step = two_sided.dispersion(joined.sum(0), COINS, rate), two_sided.dispersion(joined.sum(1), COUNT, rate)
     found = {
@@ -116,10 +126,10 @@ def coins(subject: Subject) -> Result:
     return Result([Test("coins", of, what, unseen if hidden else one, low, REFUTED) for what, (one, low) in found.items()])
 
 
-def pairs(subject: Subject) -> Result:
+def pairs(subject: Subject, steps: int = PAIRED) -> Result:
     """Compare data sets at q = 1 and σ = 1: one example against many that pull the other way; one alone, its views alike."""
     claim = Scores.of(Mechanism(1.0, 1.0, 1))
-    middle = planned(claim, PAIRED, PAIRED, 0.999, None)
+    middle = planned(claim, steps, steps, 0.999, None)
     tests = []
     for name, others in (("against many", ALIGNED), ("alone", 1)):
         worlds = []
@@ -129,9 +139,9 @@ def pairs(subject: Subject) -> Result:
             line.place((who == others) | (name == "against many"), labels=(who == others) * 1, pixels=0 * who)
             line.begin(f"pairs, {name}, {'in' if joins else 'out'}")
             pull = others if name == "against many" else 0
-            worlds.append(pull - line.run(PAIRED, resetting=True).along[:, 0])
+            worlds.append(pull - line.run(steps, resetting=True).along[:, 0])
         out, inside = worlds
-        of = f"{name}, K = {subject.views}, {subject.run['recipe']['precision']}"
+        of = f"{name}, K = {subject.views}, {subject.run['recipe']['precision']}{subject.where}"
         counts = counts_of(log_ratio(inside, 1.0, 1.0), log_ratio(out, 1.0, 1.0), middle.threshold)
         tests.append(of_counts("pairs", of, "excess over the claimed ε", counts, claim.curve(), threshold=middle.threshold))
         shift = two_sided.mean(inside - out, 1.0)
@@ -163,7 +173,7 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
             noise.append(seen)
     every, who = np.concatenate(scores, axis=1), np.concatenate(inside)
     claim = Scores.of(mechanism)
-    of = f"{name}, q = {mechanism.q:.4g}, σ = {mechanism.sigma:.4g}, {mechanism.steps} steps"
+    of = f"{name}, q = {mechanism.q:.4g}, σ = {mechanism.sigma:.4g}, {mechanism.steps} steps{subject.where}"
     tests = [
         exactly("ledger", of, STEPS_MADE, moves - mechanism.steps, 0, (0, 0), LOOSE, REFUTED),
         *_accountants(of, claim.epsilon(delta), epsilons),

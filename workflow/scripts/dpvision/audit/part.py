@@ -1,5 +1,6 @@
-"""A share of an audit, in a process of its own; job.py starts it, says what to do and reads what it found."""
+"""A share of an audit, in a process of its own; job.py starts it, says what to do and reads what each part found."""
 
+import os
 import pickle
 import sys
 
@@ -7,10 +8,12 @@ from dpvision.training.machine import settle
 
 
 def main() -> None:
-    work, found = pickle.load(sys.stdin.buffer), sys.stdout.buffer
-    sys.stdout = sys.stderr  # whatever is printed is no part of the answer
+    work, found = pickle.load(sys.stdin.buffer), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed, by processes of a part too, is no part of the answer
     settle(1)
-    pickle.dump([part() for part in work], found)
+    for part in work:
+        pickle.dump(part.done(), found)
+        found.flush()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from dpvision.audit.subject import Subject
 from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import losses_of, trainable
-from dpvision.privacy.fast import UNTIMED
+from dpvision.privacy.fast import UNTIMED, Choices
 from dpvision.training.examples import Examples
 from dpvision.training.precision import in_precision
 from dpvision.training.step import Step
@@ -119,10 +119,10 @@ class Bench:
         after = self.network.state_dict()
         return {name: (before.double() - after[name].double()) * scale for name, before in self.start.items()}
 
-    def replayed(self) -> Replayed:
-        """Replay each neighbour in all ways."""
+    def replayed(self, clipping: Choices | None = None) -> Replayed:
+        """Replay each neighbour in all ways; where a training's own choices are known, by these as well."""
         lengths, ratios, moved = [], [], set[str]()
-        for way in WAYS:
+        for way in [*WAYS, *([{**WAYS[-1], "choices": clipping}] if clipping else [])]:
             self.step.physical_batch, self.step.expected_batch = way["physical_batch"], way["expected_batch"]
             self.step.gradients.choices = {**UNTIMED, **way["choices"]}  # type: ignore[attr-defined]
             others = list(range(OTHERS))

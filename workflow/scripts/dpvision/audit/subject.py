@@ -60,7 +60,8 @@ class Subject:
                 "`python -m dpvision status` lists them"
             )
         run = solved(run)
-        self.run, self.devices = run, devices
+        self.run = run
+        self.where = f" on {devices.count} devices" if devices.count > 1 else ""
         self.training = Training(run, _made_up(run), PHYSICAL_BATCH, devices.device(), None, MEMORY_MB, devices)
         if self.training.validation:
             self.training.validation = self.training.test  # evaluations do not matter to the audit

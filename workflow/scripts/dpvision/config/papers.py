@@ -1,5 +1,6 @@
 """config/papers/NAME/paper.yaml, and NAME/SCALE.yaml, which is laid over it."""
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -95,9 +96,20 @@ class Paper(Analyses):
     artifacts: Annotated[dict[Name, AnyArtifact], Field(min_length=1)]
     """Tables and figures, by the names of their files, which are targets as well; null, in a scale: left out there."""
 
+    selection: Distinct[Name] | None = None
+    """The artifacts that are built where config/config.yaml says `artifacts: selection`, which `make demo` does; all of them
+    where absent."""
+
     @field_validator("artifacts", mode="before")
     @classmethod
     def _left_out(cls, artifacts: Any) -> Any:
         if not isinstance(artifacts, dict):
             return artifacts
         return {name: artifact for name, artifact in artifacts.items() if artifact is not None}
+
+    def showing(self, artifacts: Container[str]) -> "Paper":
+        """Return the paper with these artifacts alone, and the cells that they show."""
+        shown = {name: artifact for name, artifact in self.artifacts.items() if name in artifacts}
+        wanted = {group for artifact in shown.values() for group in getattr(artifact, "cells", [])}
+        cells = {name: here for name, here in self.cells.items() if name in wanted}
+        return self.model_copy(update={"artifacts": shown, "cells": cells})

@@ -1,6 +1,6 @@
 """config/config.yaml and config/devices.yaml."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ class Config(Strict):
     """Scale, which says how much of each paper is run: the name of a file in config/scales."""
     papers: Distinct[Name]
     """The papers to build: names of folders in config/papers."""
+    artifacts: Literal["all", "selection"] = "all"
+    """Which artifacts of each paper: all that the scale has, or those that the paper's key `selection` names."""
     folders: dict[Name, str] = {}
     """Your own copies of data sets, where no download is possible: data set -> folder, or file. Checked like a download."""
 

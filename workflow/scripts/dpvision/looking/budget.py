@@ -37,14 +37,14 @@ def choose(jobs: dict[Key, Job], artifacts: Cells, seconds: float, devices: int)
     left = {key: job for key, job in jobs.items() if job.seconds}
     open_cells = {name: [frozenset(cell & left.keys()) for cell in of] for name, of in artifacts.items()}
     cells = list(dict.fromkeys(cell for of in open_cells.values() for cell in of))
-    done = [pulp.LpVariable(f"work{i}", 0, int(fits(job, seconds, devices))) for i, job in enumerate(left.values())]
-    made = [pulp.LpVariable(f"cell{i}", cat="Binary") for i in range(len(cells))]
-    complete = [pulp.LpVariable(f"artifact{i}", cat="Binary") for i in range(len(artifacts))]
+    problem = pulp.LpProblem("budget", pulp.LpMaximize)
+    done = [problem.add_variable(f"work{i}", 0, int(fits(job, seconds, devices))) for i, job in enumerate(left.values())]
+    made = [problem.add_variable(f"cell{i}", cat="Binary") for i in range(len(cells))]
+    complete = [problem.add_variable(f"artifact{i}", cat="Binary") for i in range(len(artifacts))]
     numbers = {key: i for i, key in enumerate(left)}
     time = pulp.lpSum(job.seconds * variable for job, variable in zip(left.values(), done, strict=True))
     worth = (len(cells) + 1) * pulp.lpSum(complete) + pulp.lpSum(made)
 
-    problem = pulp.LpProblem("budget", pulp.LpMaximize)
     problem += worth
     problem += time <= seconds * devices
     for cell, variable in zip(cells, made, strict=True):

@@ -1,6 +1,7 @@
 """Runs by a part of their name: their records of whatever configuration, and those that a plan has and nobody made yet."""
 
 import csv
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from dpvision.looking.status import progress_of
 from dpvision.plan import Plan
 from dpvision.plan.specs import Spec
 from dpvision.training.owner import named, owner_of
+
+NEAR = 5  # names that an unknown one could have been meant for
 
 
 @dataclass
@@ -58,13 +61,12 @@ def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | Non
     there = begun | {planned.folder(("train", name)) for name in planned.runs}
     matching = sorted(folder for folder in begun if part in folder) or sorted(folder for folder in there if part in folder)
     exact = [folder for folder in matching if part in (folder, Path(folder).name)]
+    if not matching:
+        near = difflib.get_close_matches(part, {Path(folder).name for folder in there}, n=NEAR, cutoff=0)
+        raise UserError(f"no run is called {part}; near it: {', '.join(near)}")
     if len(exact or matching) != 1:
-        what = (
-            f'{len(matching)} runs have "{part}" in their name; say more of it'
-            if matching
-            else f'no run has "{part}" in its name'
-        )
-        raise UserError("\n".join([f"{what}:", *(f"  {folder}" for folder in matching or sorted(there))]))
+        folders = "".join(f"\n  {folder}" for folder in matching)
+        raise UserError(f'{len(matching)} runs have "{part}" in their name; say more of it:{folders}')
     (folder,) = exact or matching
     of = Path(folder).parts[1]
     return read(

@@ -1,6 +1,7 @@
 """Specs of audits: one of the engine, once a scale; one of a run, by its q, σ, steps and network."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from dpvision.errors import UserError
 from dpvision.files import digest
@@ -19,18 +20,18 @@ def engine_audit(runs: Iterable[Spec], every_network: bool = False) -> Spec:
     """Return the audit of the engine: with the recipe of the first private run whose values are all known."""
     networks = [{"name": name, "model": _as_spec(network)} for name, network in _chosen(every_network)]
     known = (run for run in runs if run["budget"] and not any(key.startswith("recipe.") for key in specs.searched_keys(run)))
-    recipe = next(({**run, "model": networks[0]["model"]} for run in known), None)
+    recipe = next(({**specs.on_one_device(run), "model": networks[0]["model"]} for run in known), None)
     return _spec(recipe, networks, LEVELS)
 
 
-def run_audit(run: Spec) -> Spec:
-    """Return the audit of one run: nothing but its own."""
+def run_audit(run: Spec, clipping: dict[str, Any] | None = None) -> Spec:
+    """Return the audit of one run: nothing but its own. `clipping`: the choices that its training was made with, if it is."""
     if found := specs.searched_keys(run):
         raise UserError(
             f"{specs.run_name(run)}: {', '.join(found)} is left to a search that has not found it yet; "
             "train the run first, or name one whose values are all known"
         )
-    return _spec(run, [], [])
+    return _spec(run, [], []) | ({"clipping": clipping} if clipping else {})
 
 
 def audit_name(spec: Spec) -> str:

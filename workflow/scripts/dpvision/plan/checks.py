@@ -115,6 +115,9 @@ def of_paper(
         yield from _of_search(name, paper, documents)
     for group, cells in paper.cells.items():
         yield from _of_cells(group, cells, paper, datasets, documents)
+    for i, name in enumerate(paper.selection or []):
+        if name not in paper.artifacts:
+            yield unknown(documents, ("selection", i), "artifact", name, list(paper.artifacts), name, " at this scale")
     for name, artifact in paper.artifacts.items():
         if name in taken:
             yield complaint(documents, ("artifacts", name), f"this is the name of {taken[name]}: a target needs one of its own")
@@ -431,7 +434,8 @@ def of_rows(rows: list[Published], paper: Paper, cells: list[Cell], documents: D
         for i, row in enumerate(rows):
             if not hasattr(artifact, "published") or row.artifact != (artifact.published or name):
                 continue
-            ats = [cell.at for cell in there if row.coordinates().items() <= cell.at.items()]
+            said = row.coordinates()
+            ats = [cell.at for cell in there if said.items() <= cell.at.items()]
             found = [(named({key: at.get(key) for key in telling}), at["protocol"]) for at in ats]
             places = list(dict.fromkeys(place for place, _ in found))
             if len(places) > 1:

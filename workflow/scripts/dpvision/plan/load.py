@@ -23,7 +23,7 @@ from dpvision.plan.stages import ANALYSES
 from dpvision.source import ROOT
 
 RULES = ("all", "download", "prepare", "search_worker", "search", "train", *(f"analyse_{name}" for name in ANALYSES))
-RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive")
+RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive", "verify")
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
@@ -65,6 +65,7 @@ class _Loader:
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
         self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=settings.folders)
         self.plan.resources = self.scale.resources
+        self.plan.selection = settings.artifacts == "selection"
         self.plan.sources = {name: specs.source_spec(dataset) for name, dataset in self.datasets.items()}
         self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
         for name in settings.papers:
@@ -95,6 +96,10 @@ class _Loader:
             printed = self._paper(documents[:1])
             as_printed = self._checked(printed, list(printed.artifacts), documents[:1])
         published = self._published(folder, known)
+        if self.plan.selection and here.selection:
+            left += [name for name in here.artifacts if name not in here.selection]
+            here = here.showing(here.selection)
+            cells = [cell for cell in cells if cell.group in here.cells]
         paper = Source(name, documents, printed, here, published, as_printed, [])
         paper.cells = [self._trained(paper, cell) for cell in cells]
         if rows := [read_yaml(self.root, f"{folder}/published.yaml")] if published else []:
@@ -126,8 +131,7 @@ class _Loader:
         """Return the paper with the cells that its artifacts show: a scale leaves out others by showing less."""
         try:
             paper: Paper = validated(Paper, documents)
-            wanted = {group for artifact in paper.artifacts.values() for group in getattr(artifact, "cells", [])}
-            return paper.model_copy(update={"cells": {name: here for name, here in paper.cells.items() if name in wanted}})
+            return paper.showing(paper.artifacts)
         except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
             raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
 

@@ -8,8 +8,8 @@ How each layer does it (`convolution.py`), how images lie in memory, how many pa
 this is decided by timing, once, on the first batch. `choices` says what was decided, and given again makes a run
 repeatable bit for bit. On a CPU every core works on examples of its own.
 
-First of all a few made-up examples are worked out by PyTorch's own gradient of one loss at a time, too: what the tape
-missed, or a network that mixes its examples, does not pass.
+First of all a few made-up examples are worked out by PyTorch's own gradient of one loss at a time, too (`check.py`): what
+the tape missed, or a network that mixes its examples, does not pass.
 """
 
 import logging
@@ -23,12 +23,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from dpvision.memory import peak_mb
 from dpvision.privacy.candidates import candidates
+from dpvision.privacy.check import NOT_UNDERSTOOD, check
 from dpvision.privacy.clipping import (
     Clipped,
     Gradients,
@@ -55,7 +54,6 @@ HOPELESS = 3  # times as slow as the quickest, in its first call: not timed agai
 ENOUGH = 0.2  # seconds for the timing of one choice: a chance that shorter ones give to noise
 SHORT = 0.002  # seconds for one way of one layer: below, noise is louder, and five times are taken
 PASSES = 2  # over the layers, in which every way has a turn
-NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
 UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "mish": "torch", "layers": {}}
 
 
@@ -87,9 +85,7 @@ class ClippedSum(Clipped):
         self.parameters = trainable(network)
         self.choices: Choices = choices or {}
         self.checked, self.expanding = set[Any](), set[Expansion]()
-        # the network tosses coins, as dropout does, or keeps something between layers: workers side by side would mix them
-        self.in_turn = False
-        self.kinds: Kinds = {}  # of its layers
+        self.in_turn, self.kinds = False, Kinds()  # as the check says
         self.workers: list[Worker] = []
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
@@ -125,90 +121,13 @@ class ClippedSum(Clipped):
         return tuple(p.dtype for p in self.parameters), tuple(module.training for module in self.network.modules())
 
     def check(self, images: Tensor, labels: Tensor) -> None:
-        """Compare three made-up examples with PyTorch's own gradient of one loss at a time, of the network as it is."""
-        if not self.parameters:
-            raise Refused("no parameter of the network is trainable")
-        if {p.dtype for p in self.parameters} not in ({torch.float32}, {torch.float64}):
-            raise Refused("parameters must be float32, or all of them float64; for less use torch.autocast")
-        device, smooth = images.device, images.is_floating_point()
-        with torch.random.fork_rng([device] if images.is_cuda else []), torch.enable_grad(), InOneOrder():
-            run = partial(self._run_made_up, images, labels)
-            buffers = {name: (b, b._version) for name, b in self.network.named_buffers()}
-            draw, found, worker = torch.randn, *run(5, torch.randn, None)
-            for name, b in self.network.named_buffers():
-                was, version = buffers.get(name, (None, 0))
-                if getattr(b, "of_data", False) and (b is not was or b._version != version):
-                    raise Refused(f"{name}: this buffer is made of the data and would be published without noise")
-            if smooth and not found.losses.isfinite().all():  # a logarithm, a square root?
-                draw, found, worker = torch.rand, *run(5, torch.rand, None)
-            found, worker = run(3, draw, worker.expanded)  # with what was copied for five images, and is for three
-            if not found.losses.isfinite().all():
-                raise Refused("its losses are not finite for made-up examples: nothing can be compared")
-            images, views, labels = self._made_up(images, labels, 3, draw)
+        """Compare a few made-up examples with PyTorch's own gradients, of the network as it is."""
+        self.in_turn, self.kinds, self.expanding = check(self, images, labels)
 
-            def losses_with(images: Tensor, labels: Tensor) -> Tensor:
-                torch.manual_seed(1)  # the same coins for all passes, should the network toss any
-                return losses_of_rows(self.network, images, labels, views, self.loss)
-
-            torch.manual_seed(1)
-            coins, before = _coins(device), kept_in(self.network)
-            losses = losses_with(images.requires_grad_() if smooth else images, labels)
-            quiet = torch.equal(_coins(device), coins)
-            self.in_turn = not quiet or kept_in(self.network) != before
-            probes: list[tuple[int, Tensor]] = []  # whose loss, with other examples beside it
-            with torch.no_grad():
-                if quiet:
-                    probes.append((0, losses_with(torch.cat([images, images]), torch.cat([labels, labels]))[0]))
-                moved = [images + 100, images - 100] if smooth else [images.flip(0), torch.zeros_like(images)]
-                if draw is torch.rand:
-                    moved = [images / 2, images.square()]
-                for i in range(3):
-                    one = torch.arange(3, device=device) == i
-                    rows = one.repeat_interleave(views).view(-1, *[1] * (images.dim() - 1))
-                    kept = one.to(labels.device).view(-1, *[1] * (labels.dim() - 1))
-                    others = [(torch.where(rows, images, instead), labels) for instead in moved]
-                    others += [(images, torch.where(kept, labels, other)) for other in (labels[i], torch.zeros_like(labels))]
-                    probes += [(i, losses_with(*other)[i]) for other in others]
-        self.kinds = worker.kinds
-        self.expanding = worker.expanded
-        tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)
-        scale = losses.abs() + losses.abs().mean()
-        mixed = any((probe - losses[i]).abs() > least * scale[i] for i, probe in probes)
-        each = []
-        for i, loss in enumerate(losses):
-            sources = [*self.parameters, images] if smooth else self.parameters
-            own = torch.autograd.grad(loss, sources, retain_graph=True, allow_unused=True)
-            if smooth and (of_images := own[-1]) is not None:
-                mixed |= any(bool(of_images[j * views : (j + 1) * views].any()) for j in range(3) if j != i)
-            each.append(own[: len(self.parameters)])
-        if mixed:
-            raise Refused("network or loss mixes the examples of a batch: one's loss depends on others, or on their number")
-        names = {id(p): name for name, p in self.network.named_parameters()}
-        sums = [sum((g.double() for g in of_p if g is not None), torch.zeros(())) for of_p in zip(*each, strict=True)]
-        norms = torch.stack([torch.stack([g.double().norm() for g in own if g is not None]).norm() for own in each])
-        for p, total, ours, first in zip(self.parameters, sums, found.sums, each[0], strict=True):
-            lost = first is not None and id(p) not in worker.used
-            if lost or (total - ours).norm() > tolerance * total.norm() + least * norms.sum():
-                raise Refused(f"{names[id(p)]}: {NOT_UNDERSTOOD}")
-        assert found.norms is not None
-        if ((norms - found.norms).abs() > (tolerance + least) * norms).any():
-            raise Refused(f"some weight: {NOT_UNDERSTOOD}")
-
-    def _made_up(self, images: Tensor, labels: Tensor, count: int, draw: Callable[..., Tensor]) -> tuple[Tensor, int, Tensor]:
-        """Return rows of images, how many are views of one example, and labels; what is not smooth is taken as it is."""
-        torch.manual_seed(0)
-        chosen = torch.arange(count, device=labels.device) % len(labels)
-        smooth = images.is_floating_point()
-        made = draw(count, *images.shape[1:]).to(images) if smooth else images[chosen.to(images.device)]
-        return *flat(made, self.views), labels[chosen]
-
-    def _run_made_up(
-        self, images: Tensor, labels: Tensor, count: int, draw: Callable[..., Tensor], expanding: "set[Expansion] | None"
-    ) -> "tuple[Gradients, Worker]":
-        images, _, labels = self._made_up(images, labels, count, draw)
+    def unclipped(self, rows: Tensor, labels: Tensor, expanding: set[Expansion] | None) -> "tuple[Gradients, Worker]":
+        """Return what a worker of its own makes of examples whose gradients are all shorter than C, and that worker."""
         worker = Worker(self, expanding)
-        torch.manual_seed(1)
-        return worker.run([(images, labels)], torch.finfo(torch.float32).max, UNTIMED, precision_of(images.device)), worker
+        return worker.run([(rows, labels)], torch.finfo(torch.float32).max, UNTIMED, precision_of(rows.device)), worker
 
     def timed(self, images: Tensor, labels: Tensor) -> Choices:
         """Return the quickest choices by time an image, found one after the other."""
@@ -259,13 +178,14 @@ class ClippedSum(Clipped):
         """Time the ways of each layer on one worker's part."""
         few, alone = math.ceil(len(labels) / choices["workers"]), {**choices, "workers": 1}
         watch = Stopwatch()
-        self.workers = [Worker(self, self.expanding, watch)]
+        worker = Worker(self, self.expanding, watch)
+        self.workers = [worker]
         task = partial(self.run, images[:few], labels[:few], self.clip, alone)
         for _ in range(PASSES):
             in_threads([task], choices["workers"])
             watch.next_pass()
         self.workers = []
-        return {**choices, "layers": watch.quickest()}
+        return {**choices, "layers": watch.quickest(worker.kinds)}
 
     def _cost(self, choices: Choices, images: Tensor, labels: Tensor) -> "Cost":
         with peak_mb(images.device) as before:
@@ -356,7 +276,7 @@ class Worker:
             name = self.layers[key]
         else:
             self.kinds[key], ways = kind(), worth(ways)
-            name = self.watch.note(key, self.kinds[key], ways) if self.watch else next(iter(ways))
+            name = self.watch.note(self.kinds[key], ways) if self.watch else next(iter(ways))
         if name not in ways:
             raise ValueError(f"{key}: no way called {name!r} fits it; there are {', '.join(ways)}")
         return ways[name]()
@@ -375,47 +295,9 @@ def leaves_of(t: Tensor) -> Iterable[Tensor]:
         ahead += [below for below, _ in node.next_functions]
 
 
-def kept_in(network: nn.Module) -> list[Any]:
-    """All that its modules hold: what a forward pass changes here, another pass at the same time would find."""
-
-    def held(value: Any) -> Any:
-        if isinstance(value, dict):
-            return [(key, held(each)) for key, each in value.items()]
-        if isinstance(value, list | tuple):
-            return [held(each) for each in value]
-        return Same(value, value._version if isinstance(value, Tensor) else 0)
-
-    return [held(vars(module)) for module in network.modules()]
-
-
-class Same:
-    """Equal to what is the very same thing, not written over since."""
-
-    def __init__(self, value: Any, version: int) -> None:
-        self.value, self.version = value, version
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.value is other.value and self.version == other.version
-
-
-class InOneOrder(TorchFunctionMode):
-    """Coins fall in the order of memory, which a rule may change: here they are tossed for contiguous data."""
-
-    TOSSING = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout, torch.dropout)
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        if func in self.TOSSING and args and isinstance(args[0], Tensor):
-            args = (args[0].contiguous(), *args[1:])
-        return func(*args, **(kwargs or {}))
-
-
 def precision_of(device: torch.device) -> tuple[str, torch.dtype, bool]:
     """Return what `torch.autocast` takes to be as it is in this thread."""
     return device.type, torch.get_autocast_dtype(device.type), torch.is_autocast_enabled(device.type)
-
-
-def _coins(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def _merge_shared_weights(tape: Tape) -> Iterable[Contribution]:
@@ -433,21 +315,18 @@ def _merge_shared_weights(tape: Tape) -> Iterable[Contribution]:
 
 
 class Stopwatch:
-    """The times of the ways of layers; layers of the same kind share theirs."""
+    """The times of the ways of layers, by the kind of layer."""
 
     def __init__(self) -> None:
-        self.only: dict[str, str] = {}  # ways of layers that have no other
-        self.kinds: Kinds = {}  # of the other layers
-        self.times: Times = {}  # of each kind
+        self.times: Times = {}
         self.done = set[str]()  # in this pass
 
-    def note(self, layer: str, kind: str, ways: Ways) -> str:
+    def note(self, kind: str, ways: Ways) -> str:
         """Time each way's norms and sum, once a pass for each kind; say which is the quickest so far."""
+        times = self.times.setdefault(kind, {})
         if len(ways) == 1:
-            self.only[layer] = next(iter(ways))
-            return self.only[layer]
-        self.kinds[layer], times = kind, self.times.setdefault(kind, {})
-        if kind not in self.done:
+            times.update(dict.fromkeys(ways, 0.0))  # there is nothing to choose
+        elif kind not in self.done:
             self.done.add(kind)
             for name, way in ways.items():
                 if times and times.get(name, 0) > HOPELESS * min(times.values()):
@@ -466,9 +345,9 @@ class Stopwatch:
     def next_pass(self) -> None:
         self.done.clear()
 
-    def quickest(self) -> dict[str, str]:
+    def quickest(self, kinds: Kinds) -> dict[str, str]:
         """Return the quickest way of each layer."""
-        return self.only | {layer: quickest(self.times[kind]) for layer, kind in self.kinds.items()}
+        return {layer: quickest(self.times[kind]) for layer, kind in kinds.items()}
 
 
 def quickest(times: dict[str, float]) -> str:

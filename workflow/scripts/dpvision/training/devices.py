@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -144,8 +144,8 @@ def joined(rank: int, count: int, meeting: Path) -> Iterator[Several]:
 
 
 @contextmanager
-def together(count: int, work: tuple[Any, ...]) -> Iterator[Devices]:
-    """Yield the devices of a job; every other process does `work` (peer.py) beside what is done inside."""
+def together(count: int, work: Callable[..., object], *arguments: Any) -> Iterator[Devices]:
+    """Yield the devices of a job; every other process does `work(its devices, *arguments)` (peer.py) meanwhile."""
     if count == 1:
         yield ALONE
         return
@@ -155,7 +155,7 @@ def together(count: int, work: tuple[Any, ...]) -> Iterator[Devices]:
     settle(max(1, torch.get_num_threads() // count))
     with tempfile.TemporaryDirectory(prefix="dpvision-") as folder:
         meeting = Path(folder) / "meeting"
-        peers = [Peer(rank, count, meeting, work) for rank in range(1, count)]
+        peers = [Peer(rank, count, meeting, (work, *arguments)) for rank in range(1, count)]
         try:
             with joined(0, count, meeting) as devices:
                 yield devices

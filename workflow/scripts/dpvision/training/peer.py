@@ -9,18 +9,17 @@ import threading
 from dpvision.errors import Interrupted
 from dpvision.training.devices import joined
 from dpvision.training.machine import settle
-from dpvision.training.run import take_part
 
 
 def main() -> None:
-    rank, count, meeting, threads, work = pickle.load(sys.stdin.buffer)
+    rank, count, meeting, threads, (work, *arguments) = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_the_first, daemon=True).start()
     words = f"%(asctime)s  process {rank}: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=words, datefmt="%H:%M:%S", force=True)
     settle(threads)
     try:
         with joined(rank, count, meeting) as devices:
-            take_part(devices, *work)
+            work(devices, *arguments)
     except Interrupted:
         pass  # all processes were interrupted; the first one reports it
     except Exception:

@@ -51,7 +51,7 @@ def train(
             Checkpoint(checkpoint, still_ours).remove()
             return
         work = (spec, data, found, record, checkpoint, decided, physical_batch, memory_mb)
-        with together(specs.device_count(spec), work) as devices:
+        with together(specs.device_count(spec), take_part, *work) as devices:
             take_part(devices, *work, still_ours)
 
 
