@@ -314,7 +314,7 @@ def test_findings_are_judged_by_the_powers_of_the_batch():
 @pytest.mark.parametrize("scale", ["demo", "simulate"])
 def test_every_artifact_of_a_scale_is_made(world, scale):
     here = world(scale)
-    for name in here.plan.artifacts:
+    for name in (name for name, spec in here.plan.artifacts.items() if spec["kind"] != "claims"):
         rows, text = here.make(name)
         assert rows and text
 
