@@ -21,13 +21,16 @@ AXES = {
     "epochs": "epochs",
     "ε": "ε spent",
     "activation": "moments of activations (shares, units of activation)",
+    "power": "power of the coordinate (0: constant, 1: proportional)",
 }
 # Verdicts differ in shape and filling, not in hue alone.
 MARKERS: dict[str, dict[str, Any]] = {
     "supported": {"marker": "o", "color": "#1f4e8c"},
     "contradicted": {"marker": "s", "color": "#c04000"},
     "undecided": {"marker": "o", "color": "#4d4d4d", "markerfacecolor": "white"},
+    "not run at this scale": {"marker": "x", "color": "#9a9a9a"},
 }
+LABELS = {"not run at this scale": "stand-ins, no verdict"}
 PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
 ROW = 0.24  # inches
 
@@ -56,7 +59,11 @@ def draw(rows: list[tuple[str, Any]]) -> Figure:
     )
     for axis, (name, there) in zip(axes[:, 0], panels.items(), strict=True):
         _panel(axis, there, name)
-    marks: list[Line2D | Patch] = [Line2D([], [], label=name, **mark) for name, mark in MARKERS.items()]
+    marks: list[Line2D | Patch] = [
+        Line2D([], [], label=LABELS.get(name, name), **mark)
+        for name, mark in MARKERS.items()
+        if name not in LABELS or name in {outcome.verdict for _, outcome in rows}
+    ]
     marks += [Line2D([], [], label="in print", **PRINTED), Patch(color="0.92", label="where the claim puts it")]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
     return figure
@@ -99,7 +106,7 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
         axis.set_xlim(none - 0.9, none + 0.9)
     left, right = axis.get_xlim()
     for y, (_, outcome) in enumerate(rows):
-        claimed = outcome.comparison["claimed"]
+        claimed = outcome.claimed
         low = left if claimed["above"] is None else max(left, claimed["above"])
         high = right if claimed["below"] is None else min(right, claimed["below"])
         axis.barh(y, high - low, left=low, height=0.8, color="0.92", zorder=0)
