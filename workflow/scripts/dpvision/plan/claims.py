@@ -4,11 +4,12 @@ A claim names cells as the paper has them. A scale may have others in their plac
 no run is made for a claim alone, so such a side has none, and the claim is not run.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from dpvision.config.claims import Claim
-from dpvision.config.comparisons import Comparison, Effect, Side
+from dpvision.config.comparisons import At, Comparison, Effect, Side
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.plan.expand import Cell, named, shown
@@ -48,7 +49,7 @@ class Resolver(NamedTuple):
                 at = (name, "comparisons", i)
                 yield from self._of_comparison(comparison, claim, at, documents)
                 for below, fault in comparison.faults(self.printed.models):
-                    yield complaint(documents, (*at, *below), fault, getattr(comparison, str(below[0])))
+                    yield complaint(documents, (*at, *below), fault, _value(comparison, below))
 
     def _of_comparison(self, comparison: Comparison, claim: Claim, at: tuple, documents: list[Document]) -> Iterator[str]:
         for sides in comparison.sides(claim.where):
@@ -87,7 +88,7 @@ class Resolver(NamedTuple):
             )
         for cell in left[:1]:
             for below, fault in comparison.faults_of(cell, self.printed.searches):
-                yield complaint(documents, (*at, *below), fault, getattr(comparison, str(below[0])))
+                yield complaint(documents, (*at, *below), fault, _value(comparison, below))
 
     def _in_print(self, side: Side) -> bool:
         return any(_of_side(row, side) for row in self.published)
@@ -210,6 +211,11 @@ def modules(page: Spec) -> list[str]:
     """Return the modules of the comparisons that a page of claims makes; none of any other artifact."""
     kinds = {comparison["kind"] for claim in page.get("claims", []) for comparison in claim["comparisons"]}
     return [f"dpvision.reporting.comparisons.{kind}" for kind in sorted(kinds)]
+
+
+def _value(comparison: Comparison, at: At) -> Any:
+    """Return what stands at a place below a comparison."""
+    return functools.reduce(lambda value, key: getattr(value, str(key)), at, comparison)
 
 
 def _of_side(row: Published, side: Side) -> bool:
