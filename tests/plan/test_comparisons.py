@@ -1,5 +1,7 @@
 """Comparisons along a key: which cells they select, and what each scale has of these."""
 
+import sys
+
 import pytest
 
 PAPER = "papers/scalenorm/paper.yaml"
@@ -180,9 +182,7 @@ def test_a_model_may_be_compared_with_itself_without_privacy(sweep):
 
 
 def test_the_code_of_a_page_is_that_of_its_comparisons_too(sweep, monkeypatch):
-    from dpvision.plan import load
-
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(load, "code_digest", lambda *modules: asked.append(modules) or "0")
+    monkeypatch.setattr(sys.modules["dpvision.plan.load"], "code_digest", lambda *modules: asked.append(modules) or "0")
     sweep(f"steps, {OF}, {BATCHES}, {SLOW}, {CLAIMED}").plan()
     assert ("dpvision.reporting.claims", "dpvision.reporting.kinds.claims", "dpvision.reporting.comparisons.steps") in asked
