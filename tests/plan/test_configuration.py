@@ -738,8 +738,7 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet-18"),
-        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "densenet121" or "efficientnet_b0". '
-        'Did you mean "resnet18"?',
+        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "resnet50" or Did you mean "resnet18"?',
     ),
     Spoilt(
         "a stem without norm and ReLU where none was trained",
@@ -753,7 +752,7 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet34, relu: false"),
-        "models.wrn16.relu = false: only densenet121 can be without ReLU; use true for resnet34",
+        "models.wrn16.relu = false: only densenet121, densenet169, densenet201 can be without ReLU; use true for resnet34",
     ),
     Spoilt(
         "groups that do not divide the channels of all of torchvision's networks",
