@@ -114,6 +114,7 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", x: str, elsewhere: bool) -> Non
                 first = of not in axis.get_legend_handles_labels()[1]
                 axis.plot(places, line.loc[places.index, "accuracy"], label=of if first else None, **LOOKS[str(of)])
                 of_authors.update(line["x"] if of == AUTHORS else ())
+    axis.margins(y=0.15)  # for the words below
     axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
     axis.legend(loc="best")
     absent = [name for name in ORDER[x] if name not in of_authors and name in set(there["x"])]
