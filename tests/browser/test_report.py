@@ -44,7 +44,7 @@ def results(tab: Tab) -> dict[str, Any]:
 
 
 def colours(picture: Path) -> int:
-    """How many different bytes its pixels have; a blank page has few."""
+    """Count the different bytes of the picture's pixels. A blank page has few."""
     content, data, at = picture.read_bytes(), b"", 8
     while at < len(content):
         length = int.from_bytes(content[at : at + 4])
@@ -62,7 +62,7 @@ def test_it_opens_with_a_menu_of_what_is_in_it_and_the_scale_in_bold(tab):
     assert colours(PICTURES / "opened.png") > 100
 
 
-def test_it_asks_nobody_for_anything(tab):
+def test_it_makes_no_request_to_the_network(tab):
     assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
 
 
@@ -93,5 +93,5 @@ def test_a_page_is_shown(tab, category, page):
     assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
 
 
-def test_it_can_be_mailed():
+def test_it_is_small_enough_to_be_mailed():
     assert REPORT.stat().st_size < 10e6

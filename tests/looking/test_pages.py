@@ -21,7 +21,7 @@ FETCHED = re.compile(r"""(?:src|href|xlink:href)\s*=\s*["'](?!#)|url\((?!#)|@imp
 
 @pytest.fixture
 def whole(results):
-    """Every record there and good, a table as Markdown."""
+    """Write every record, all of them good, and every table as Markdown."""
     results.everything()
     root, made = results.root, results.plan
     for name in results.names("data"):
