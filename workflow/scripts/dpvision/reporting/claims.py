@@ -181,17 +181,18 @@ def described(comparison: Spec, labels: dict[str, Any], places: list[dict[str, A
     `places`: the coordinates of all cells that it is to be told from; its own sides are, where there are none.
     """
     own = [side["at"] for side in comparison["sides"]]
-    cells = [cell_name(at, ("dataset", "epsilon", *_apart(at, own if places is None else places))) for at in own]
-    text: str = COMPARISONS[comparison["kind"]].described(
-        comparison, Named([labels["models"][at["model"]] for at in own], cells)
-    )
+    apart = list(dict.fromkeys(name for at in own for name in _apart(at, own if places is None else places)))
+    shared = [name for name in apart if all(name in at and at[name] == own[0].get(name) for at in own)]
+    cells = [cell_name(at, ("dataset", "epsilon", *(name for name in apart if name not in shared))) for at in own]
+    named = Named([labels["models"][at["model"]] for at in own], cells, cell_name(own[0], shared))
+    text: str = COMPARISONS[comparison["kind"]].described(comparison, named)
     return text
 
 
 def _apart(at: dict[str, Any], places: list[dict[str, Any]]) -> list[str]:
     """Return the coordinates that tell a cell from others of its data set, model and ε."""
     alike = [place for place in places if all(place.get(key) == at.get(key) for key in ALWAYS)]
-    return telling(alike)
+    return [name for name in telling(alike) if name not in ALWAYS]
 
 
 def _page(claims: list[Judged], page: Spec, labels: dict[str, Any]) -> str:

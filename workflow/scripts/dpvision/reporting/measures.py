@@ -77,19 +77,26 @@ class Named(NamedTuple):
 
     models: list[str]
     cells: list[str]
-    """Data set, ε, and what else tells a cell from all others that the page is about."""
+    """Data set, ε, and what else tells one side from another."""
+    shared: str = ""
+    """What else tells all of them from other cells of the page."""
 
     @property
     def sides(self) -> list[str]:
         """Return the models, each with its cell where the sides differ in more than the model."""
-        if self.where:
+        if len(set(self.cells)) == 1:
             return self.models
         return [f"{model} ({cell})" for model, cell in zip(self.models, self.cells, strict=True)]
 
     @property
     def where(self) -> str:
-        """Return the cell that all sides share, behind a colon; nothing where they differ in more than the model."""
-        return f": {self.cells[0]}" if len(set(self.cells)) == 1 else ""
+        """Return what all sides share, behind a colon."""
+        said = [*(self.cells[:1] if len(set(self.cells)) == 1 else []), *([self.shared] if self.shared else [])]
+        return f": {', '.join(said)}" if said else ""
+
+    def only(self, *sides: int) -> "Named":
+        """Return some of the sides, without what all share."""
+        return Named([self.models[i] for i in sides], [self.cells[i] for i in sides])
 
 
 def called(comparison: Spec) -> str:

@@ -105,7 +105,8 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 
 def described(comparison: Spec, named: Named) -> str:
-    return f"{best_called(comparison)} / {comparison['than']:g}, {named.models[0]} ({named.cells[0]})"
+    first = named.only(0)
+    return f"{best_called(comparison)} / {comparison['than']:g}, {first.sides[0]}{Named(*first[:2], named.shared).where}"
 
 
 def best_called(comparison: Spec) -> str:

@@ -69,8 +69,8 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 
 def described(comparison: Spec, named: Named) -> str:
-    parts = [_difference(Named(named.models[i : i + 2], named.cells[i : i + 2])) for i in (0, 2)]
-    return f"{called(comparison)}, {' − '.join(parts)}"
+    parts = [_difference(named.only(i, i + 1)) for i in (0, 2)]
+    return f"{called(comparison)}, {' − '.join(parts)}{f': {named.shared}' if named.shared else ''}"
 
 
 def _difference(pair: Named) -> str:

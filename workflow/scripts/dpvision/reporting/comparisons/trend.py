@@ -56,7 +56,7 @@ def described(comparison: Spec, named: Named) -> str:
 
 
 def along(comparison: Spec, named: Named) -> str:
-    """Say which cells are compared along what: recipe.batch from 256 to 4096, WRN-16-4: cifar10, ε = 8."""
+    """Say which cells are compared along what: recipe.batch from 256 to 4096, WRN-16-4 (cifar10, ε = 8, ...) to ..."""
     ends = f"from {text_of(comparison['over'][0])} to {text_of(comparison['over'][-1])}"
-    first, last = (f"{named.models[i]} ({named.cells[i]})" for i in (0, -1))
-    return f"{comparison['along']} {ends}, {first} to {last}"
+    first, last = named.only(0, -1).sides
+    return f"{comparison['along']} {ends}, {first} to {last}{f': {named.shared}' if named.shared else ''}"
