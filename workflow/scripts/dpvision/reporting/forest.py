@@ -34,8 +34,8 @@ MARKERS: dict[str, dict[str, Any]] = {
 }
 LABELS = {"not run at this scale": "stand-ins, no verdict"}
 PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
-ROW = 0.24  # inches, of a line
-WIDE = 95  # letters of a line
+ROW = 0.24  # inches
+WIDE = 110  # letters of a line
 
 
 def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
@@ -56,7 +56,7 @@ def _tidy(name: str, outcome: Any) -> dict[str, Any]:
 def draw(rows: list[tuple[str, Any]]) -> Figure:
     panels = {name: [row for row in rows if panel_of(row[1]) == name] for name in AXES}
     panels = {name: there for name, there in panels.items() if there}
-    heights = [sum(lines_of(text) for text, _ in there) + 2 for there in panels.values()]
+    heights = [sum(height_of(text) for text, _ in there) + 2 for there in panels.values()]
     figure, axes = plt.subplots(
         len(panels), 1, figsize=(9.4, ROW * sum(heights) + 0.7), squeeze=False, height_ratios=heights, sharex=False
     )
@@ -78,8 +78,9 @@ def label_of(text: str) -> str:
     return "\n".join(line for part in broken for line in textwrap.wrap(part, WIDE))
 
 
-def lines_of(text: str) -> int:
-    return label_of(text).count("\n") + 1
+def height_of(text: str) -> float:
+    """Return the height of a row; each further line of its small letters needs half as much."""
+    return 1 + label_of(text).count("\n") / 2
 
 
 def panel_of(outcome: Any) -> str:
@@ -89,8 +90,10 @@ def panel_of(outcome: Any) -> str:
 
 
 def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
-    ends = list(itertools.accumulate(lines_of(text) for text, _ in rows))
-    places = [end - lines_of(text) / 2 - 0.5 for end, (text, _) in zip(ends, rows, strict=True)]  # a row is as high as its text
+    ends = list(itertools.accumulate(height_of(text) for text, _ in rows))
+    places = [
+        end - height_of(text) / 2 - 0.5 for end, (text, _) in zip(ends, rows, strict=True)
+    ]  # a row is as high as its text
     for y, (_, outcome) in zip(places, rows, strict=True):
         if outcome.published is not None:
             axis.plot(outcome.published, y, markersize=5, zorder=4, **PRINTED)
