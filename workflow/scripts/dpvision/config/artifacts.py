@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 class Artifact(Strict):
-    """What the options of every kind have."""
+    """Options that artifacts of every kind have."""
 
     kind: str
-    """What it is."""
+    """Kind of the artifact."""
     title: str
-    """Its caption. A display label."""
+    """Caption of the artifact. A display label."""
 
     FILES: ClassVar[tuple[str, ...]]
-    """Below the results of a scale, {} its name; the first is the CSV that the others are made beside."""
+    """Files below the results of a scale, {} its name; the first is the CSV that the others are made beside."""
     MAKER: ClassVar[str]
-    """The module that makes it."""
+    """Module that makes it."""
     READS: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """What it is made of: the name that its maker calls it -> STAGE/FILE of each cell's work."""
+    """Files that it is made of: the name that its maker uses -> STAGE/FILE of each cell's work."""
     SEEDS: ClassVar[int | None] = None
-    """Of how many seeds of a cell, the first ones; none: of all."""
+    """Number of seeds of a cell that it uses, the first ones; none: all."""
 
     def stages(self) -> list[str]:
         """Return the stages whose work its cells need."""
@@ -37,12 +37,12 @@ class Artifact(Strict):
 
 
 class OfCells(Artifact):
-    """What shows cells."""
+    """An artifact that shows cells."""
 
     cells: Distinct[Name]
-    """Groups of cells it shows."""
+    """Groups of cells that it shows."""
     epsilons: Distinct[Epsilon | None] | None = None
-    """Only these of their ε; all of them where absent."""
+    """Levels of ε that it shows; all those of its cells where absent."""
 
 
 class Table(OfCells):
@@ -50,9 +50,9 @@ class Table(OfCells):
     FILES: ClassVar = ("tables/{}.csv", "tables/{}.md", "tables/{}.tex")
 
     statistic: Literal["median", "mean", "best"] = "median"
-    """Over the seeds."""
+    """Statistic over the seeds."""
     spread: Literal["standard_deviation", "standard_error"] | None = None
-    """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
+    """Spread over seeds, behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
     columns: str | None = None

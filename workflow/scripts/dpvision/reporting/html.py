@@ -12,7 +12,7 @@ LINES = ("", "6 4")
 
 
 def page(title: str, banner: str, *parts: str) -> str:
-    """`banner` is text, the parts are HTML."""
+    """Return a whole page; `banner` is text, the parts are HTML."""
     note = f'<p class="banner">{escape(banner)}</p>' if banner else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -22,14 +22,14 @@ def page(title: str, banner: str, *parts: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Of text; wider than the page, it scrolls by itself."""
+    """Return a table of text; wider than the page, it scrolls by itself."""
     top = "".join(f'<th scope="col">{inline(cell)}</th>' for cell in head)
     body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f'<div class="wide" tabindex="0"><table><thead><tr>{top}</tr></thead>\n<tbody>{body}</tbody></table></div>'
 
 
 def _cell(text: str) -> str:
-    """Short ones are not broken."""
+    """Return a cell of a table; a short one is not broken."""
     long = ' class="long"' if len(text) > 34 else ""
     return f"<td{long}>{inline(text)}</td>"
 
@@ -47,7 +47,7 @@ def folded(summary: str, content: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Text with the marks that our Markdown has in a line: **bold**, *emphasis*, `code`, [words](#place)."""
+    """Return text with the marks that our Markdown has in a line: **bold**, *emphasis*, `code`, [words](#place)."""
     text = escape(text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
@@ -56,7 +56,7 @@ def inline(text: str) -> str:
 
 
 def markdown(text: str, pictures: dict[str, str]) -> str:
-    """The Markdown that this pipeline writes; `pictures`: a file's name -> the SVG that stands for it."""
+    """Return the Markdown that this pipeline writes as HTML; `pictures`: a file's name -> the SVG that stands for it."""
     return "\n".join(_block(block.strip("\n"), pictures) for block in re.split(r"\n{2,}", text) if block.strip())
 
 
@@ -79,12 +79,12 @@ def _block(block: str, pictures: dict[str, str]) -> str:
 
 
 def figure(svg: str, description: str) -> str:
-    """An SVG file's text, without what stands before its drawing."""
+    """Return a figure of an SVG file's text, without what stands before its drawing."""
     return f'<figure role="img" aria-label="{escape(description)}">{svg[svg.index("<svg") :]}</figure>'
 
 
 def curves(lines: dict[str, list[tuple[float, float]]], across: str) -> str:
-    """Shares by something, as lines in one drawing; the axis up is in per cent."""
+    """Draw shares by something, as lines in one drawing; the axis up is in per cent."""
     points = [point for line in lines.values() for point in line]
     first, last = min(x for x, _ in points), max(x for x, _ in points)
     low, high = min(y for _, y in points), max(y for _, y in points)
@@ -112,7 +112,7 @@ def curves(lines: dict[str, list[tuple[float, float]]], across: str) -> str:
 
 
 def graph(columns: list[list[tuple[str, str]]], arrows: list[tuple[str, str]]) -> str:
-    """Boxes in columns from left to right, each a name and what is said below it; arrows lead to later columns."""
+    """Draw boxes in columns from left to right, each a name and what is said below it; arrows lead to later columns."""
     wide, tall, gap = 112, 46, 34
     height = max(map(len, columns)) * (tall + 18) + 20
     places = {}

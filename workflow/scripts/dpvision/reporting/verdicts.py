@@ -1,4 +1,4 @@
-"""When a claim counts as supported: the one place where that is decided, and the words that the page says it in."""
+"""The verdict on a claim: the one place that decides when it is supported, and the words that the page says it in."""
 
 import math
 import statistics
@@ -43,7 +43,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> Estimate | None:
-    """Of the mean; `logarithmic`: of the geometric mean, of positive values. `among` so many all intervals are to hold."""
+    """Estimate the mean, or with `logarithmic` the geometric mean of positive values; `among` so many all intervals hold."""
     if not values:
         return None
     if logarithmic:
@@ -85,7 +85,7 @@ def verdict(found: Estimate | None, claimed: dict[str, Any]) -> str:
 
 
 def combined(verdicts: Sequence[str], together: Sequence[str], how: str) -> str:
-    """A claim's verdict of its comparisons', each by itself and all together; `how`: all, or readings of one statement."""
+    """Return a claim's verdict by its comparisons', each alone and all together; `how`: all, or readings of one statement."""
     there = set(verdicts)
     if len(there) == 1:
         return verdicts[0]
