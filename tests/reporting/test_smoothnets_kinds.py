@@ -122,7 +122,7 @@ def test_where_the_notebook_has_no_number_the_figure_says_so(made, name, said):
     assert said in svg if said else "the authors' notebook has no" not in svg
 
 
-@pytest.mark.parametrize(("scale", "there"), [("paper", 19), ("simulate", 4), ("demo", 1)])
+@pytest.mark.parametrize(("scale", "there"), [("paper", 19), ("simulate", 4), ("demo", 0)])
 def test_a_claim_has_a_verdict_where_the_scale_has_its_cells(tmp_path, scale, there):
     planned = plan.load({"papers": ["smoothnets"], "scale": scale})
     name = "smoothnets_claims"
@@ -131,7 +131,7 @@ def test_a_claim_has_a_verdict_where_the_scale_has_its_cells(tmp_path, scale, th
         fill(file)
     csv_file, figure = tmp_path / "claims.csv", tmp_path / "figure.csv"
     judged = write_claims(planned.artifacts[name], planned.labels[name], inputs, csv_file, figure)
-    assert sum(claim.verdict != "not run" for claim in judged) == there
+    assert sum(not claim.verdict.startswith("not run") for claim in judged) == there
 
 
 @pytest.mark.parametrize("scale", ["paper", "simulate", "demo"])

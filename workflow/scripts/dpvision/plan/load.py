@@ -186,7 +186,7 @@ class _Loader:
                 {"at": row.coordinates(), **row.model_dump(include=checks.NUMBER, exclude_none=True)} for row in rows
             ]
         spec |= artifact.model_dump(exclude={"kind", "title", "cells", "epsilons", "published"}, exclude_none=True)
-        spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}")
+        spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}", *claims.modules(spec))
         self.plan.artifacts[name] = spec
         self.plan.papers[paper.name].append(name)
         self.plan.labels[name] = {

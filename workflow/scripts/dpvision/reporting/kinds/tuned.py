@@ -60,7 +60,7 @@ def _said(found: tuple[str, Any]) -> str:
 
 
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
-    from dpvision.reporting.claims import Records
+    from dpvision.reporting.records import Records
     from dpvision.reporting.tables import by_folder, frame_of, row
 
     metrics, ledgers, networks = by_folder(inputs["metrics"]), by_folder(inputs["ledgers"]), Records({"": inputs["weights"]})
