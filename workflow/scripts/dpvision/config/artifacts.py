@@ -55,8 +55,25 @@ class Table(OfCells):
     """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
-    columns: str | None = None
-    """A coordinate whose values are laid out as columns, for people who read it; a printed number is then of a whole row."""
+    panels: Distinct[str] | None = None
+    """How people read it: coordinates with a table each, one below the other. Where nothing is said of panels, rows and
+    columns: data sets."""
+    rows: Distinct[str] | None = None
+    """Coordinates that tell its rows apart: those of cells, metric, weights, split or statistic. Whatever else tells two
+    numbers apart becomes a row's by itself."""
+    columns: Distinct[str] | None = None
+    """Coordinates that tell its columns apart. Where nothing is said of panels, rows and columns: ε."""
+    names: dict[str, dict[str, str]] | None = None
+    """What values of coordinates are called there, in the order of rows and columns: {model: {resnet9: No ScaleNorm}}. Values
+    that are called the same share a row or a column."""
+
+    LAYOUT: ClassVar[dict[str, list[str]]] = {}
+    """Panels, rows and columns where none of them is said."""
+
+    def layout(self) -> dict[str, list[str]]:
+        """Return the panels, rows and columns that are said."""
+        said = {"panels": self.panels, "rows": self.rows, "columns": self.columns}
+        return {direction: names for direction, names in said.items() if names}
 
 
 class Figure(Artifact):

@@ -43,6 +43,8 @@ class Dataset(Strict):
 
     title: str
     """What it is called, and who made it."""
+    label: str | None = None
+    """What tables call it; its name where absent. A display label."""
     licence: str
     """Printed by the download."""
     sources: list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]] = []

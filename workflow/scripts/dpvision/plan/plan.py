@@ -13,7 +13,7 @@ from dpvision.plan.stages import STAGES, Key
 from dpvision.reporting.kinds import KINDS
 
 DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
-FORMAT = 2  # of the artifacts' specs, in plan/ and in archives
+FORMAT = 3  # of the artifacts' specs, in plan/ and in archives
 LABELS = "labels.json"  # of a folder of kept results, beside its plan/
 
 
