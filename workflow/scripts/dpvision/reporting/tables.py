@@ -164,7 +164,7 @@ def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[
     for row in _printed_here(spec):
         cells = [at for at in spec.get("absent", []) if of_cell(row, at)]
         if not cells and not any(of_cell(row, cell["at"]) for cell in spec["cells"]):
-            cells = [row["at"]]
+            cells = [{"protocol": "clean"} | row["at"]]  # said once
         beside = {"metric": row["metric"]} | {name: row[name] for name in WHICH if name in row}
         state = "not run" if "ours" in frame else ""
         for at in cells:
@@ -298,21 +298,21 @@ def markdown(panels: list[Panel], caption: str, notes: list[str]) -> str:
 
 def latex(panels: list[Panel], caption: str, notes: list[str], name: str) -> str:
     """A booktabs table, one below the other for its panels; what is wider than the page is made as wide as the page."""
-    lines = ["% needs \\usepackage{booktabs,graphicx}", r"\begin{table}", r"\centering", rf"\caption{{{_tex(caption)}}}"]
+    lines = ["% needs \\usepackage{booktabs,graphicx}", r"\begin{table}", r"\centering", rf"\caption{{{tex(caption)}}}"]
     lines.append(rf"\label{{tab:{name}}}")
     for panel in panels:
         count = len(panel.names) + len(panel.columns)
         lines.append(r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%")
         lines += [rf"\begin{{tabular}}{{{'l' * len(panel.names)}{'c' * len(panel.columns)}}}", r"\toprule"]
         if panel.heading:
-            lines.append(rf"\multicolumn{{{count}}}{{l}}{{\textbf{{{_tex(panel.heading)}}}}} \\")
+            lines.append(rf"\multicolumn{{{count}}}{{l}}{{\textbf{{{tex(panel.heading)}}}}} \\")
         lines += [_tex_row([*panel.names, *panel.columns]), r"\midrule", *map(_tex_row, panel.rows)]
         lines += [r"\bottomrule", r"\end{tabular}}", r"\par\medskip"]
-    return "\n".join([*lines, r"{\footnotesize", *map(_tex, notes), r"\par}", r"\end{table}"]) + "\n"
+    return "\n".join([*lines, r"{\footnotesize", *map(tex, notes), r"\par}", r"\end{table}"]) + "\n"
 
 
 def _tex_row(cells: list[str]) -> str:
-    return " & ".join(map(_tex, cells)) + r" \\"
+    return " & ".join(map(tex, cells)) + r" \\"
 
 
 ESCAPED = str.maketrans(
@@ -327,6 +327,8 @@ ESCAPED = str.maketrans(
         "±": r"$\pm$",
         "−": "$-$",
         "×": r"$\times$",
+        "≤": r"$\le$",
+        "≥": r"$\ge$",
         "<": "$<$",
         ">": "$>$",
         "|": "$|$",
@@ -335,7 +337,7 @@ ESCAPED = str.maketrans(
 )
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
     """Escape what LaTeX would take for its own; what stands between backticks is code."""
     parts = [part.translate(ESCAPED) for part in text.split("`")]
     return "".join(rf"\texttt{{{part}}}" if i % 2 else part for i, part in enumerate(parts))
