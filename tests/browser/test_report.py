@@ -13,6 +13,8 @@ from dpvision import plan
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "results/demo/report.html"
+PAGES = sorted((ROOT / "results/demo/report").rglob("*.html"))
+LAPTOP = 1280, 800
 PICTURES = ROOT / "results/screenshots"
 PLAN = plan.load({"scale": "demo", "papers": ["scalenorm"]})
 RUNS = [name for stage, name in PLAN.kept() if stage == "train"]
@@ -25,6 +27,14 @@ SHOW = """(async () => {
   await new Promise(done => setTimeout(done, 1000));
   return atob(results[path].data_uri.split(',')[1]).length;
 })()"""
+FRAME = "document.querySelector('iframe').clientWidth"
+SCROLLS = """(() => {
+  document.querySelectorAll('details').forEach(folded => folded.open = true);
+  const root = document.scrollingElement;
+  const scrolls = one => one === root || ['auto', 'scroll'].includes(getComputedStyle(one).overflowX);
+  const wide = [...document.querySelectorAll('*')].filter(one => scrolls(one) && one.scrollWidth > one.clientWidth);
+  return wide.map(one => `${one.tagName} ${one.className}: ${one.scrollWidth} in ${one.clientWidth}`);
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +44,7 @@ def tab() -> Iterator[Tab]:
     except Unavailable as why:
         pytest.skip(f"no browser can be had here: {why}")
     with chromium(program) as there:
+        there.resize(*LAPTOP)
         there.open(REPORT)
         there.run("new Promise(done => setTimeout(done, 1500))")
         yield there
@@ -91,6 +102,18 @@ def test_a_page_is_shown(tab, category, page):
     tab.picture(picture)
     assert colours(picture) > 100
     assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
+
+
+def test_nothing_scrolls_sideways_on_a_laptop(tab):
+    """The report shows its pages in a frame beside its menu; each is opened by itself in a window of that width."""
+    assert PAGES and tab.run(SHOW % (json.dumps("Tables"), json.dumps("table1.html"))) > 1000
+    assert tab.run(SCROLLS) == []
+    tab.resize(tab.run(FRAME), LAPTOP[1])
+    found = {}
+    for page in PAGES:
+        tab.open(page)
+        found[page.stem] = tab.run(SCROLLS)
+    assert {page: wide for page, wide in found.items() if wide} == {}
 
 
 def test_it_can_be_mailed():

@@ -198,12 +198,12 @@ def test_a_spec_in_the_plan_that_is_not_that_of_its_folder_is_found(damaged, sta
 def test_an_archive_of_another_format_is_refused_by_name_and_says_what_verifies_it(damaged):
     damaged.edit(damaged.folder / "archive.json", "format", to=1)
     with pytest.raises(
-        UserError, match=r"unpacked was .* another version .* \(format 1, here 2\).*make setup in source/\) verifies it"
+        UserError, match=r"unpacked was .* another version .* \(format 1, here 3\).*make setup in source/\) verifies it"
     ):
         verify(damaged.folder)
     about = read_json(damaged.folder / "archive.json")
     write_json(damaged.folder / "archive.json", {key: value for key, value in about.items() if key != "format"})
-    with pytest.raises(UserError, match=r"\(format 1, here 2\): nothing in it was verified"):
+    with pytest.raises(UserError, match=r"\(format 1, here 3\): nothing in it was verified"):
         verify(damaged.folder)  # of a time when it had none
 
 
