@@ -211,9 +211,11 @@ def test_results_of_another_format_are_refused_by_name_and_say_what_makes_them_a
     results = Path(shutil.copytree(made.root / made.plan.results, tmp_path / "tiny"))
     spec = read_json(results / "plan/table1.json")
     cells = [cell["at"] | {"runs": cell["work"]["train"]} for cell in spec["cells"]]
-    write_json(results / "plan/table1.json", spec | {"cells": cells})
-    with pytest.raises(UserError, match=r"plan/table1.json was written by another version .*`python -m dpvision keep`"):
-        verify(results)
+    for old, number in (({"cells": cells}, 1), ({"columns": "protocol"}, 2)):
+        write_json(results / "plan/table1.json", spec | old)
+        said = rf"plan/table1.json was written by another version .*\(format {number}, here 3\).*`python -m dpvision keep`"
+        with pytest.raises(UserError, match=said):
+            verify(results)
 
 
 def test_an_edited_cell_of_a_table_is_named_by_row_and_column(damaged):

@@ -52,7 +52,8 @@ class Table(OfCells):
     statistic: Literal["median", "mean", "best"] = "median"
     """Over the seeds."""
     spread: Literal["standard_deviation", "standard_error"] | None = None
-    """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
+    """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n. Null: people read
+    the standard deviation, but of the best of the seeds none, and the CSV has no column of it."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
     panels: Distinct[str] | None = None
