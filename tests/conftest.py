@@ -1,4 +1,4 @@
-"""What several folders of tests share: the digits, prepared once, and the spec of a training of a second or two."""
+"""Fixtures of several folders of tests: the digits, prepared once, and the spec of a training of a second or two."""
 
 import os
 
@@ -54,7 +54,7 @@ RUN: dict[str, Any] = {
 
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the prepared digits."""
+    """Prepare the digits and return their folder."""
     from dpvision.data import download
     from dpvision.data.prepare import prepare
 
@@ -68,7 +68,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run_spec() -> Callable[..., dict[str, Any]]:
-    """The spec of a run of forty private steps; `run_spec({"recipe.epochs": 1, "budget": None})` for another."""
+    """Make the spec of a run of forty private steps; `run_spec({"recipe.epochs": 1, "budget": None})` makes another."""
 
     def make(changes: dict[str, Any] | None = None) -> dict[str, Any]:
         spec = RUN
@@ -82,7 +82,7 @@ def run_spec() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def narrow() -> "Callable[..., nn.Module]":
-    """A ResNet-9 in float64 and in training mode, with convolutions of 4, 8 and 16 channels."""
+    """Build a ResNet-9 in float64 and in training mode, with convolutions of 4, 8 and 16 channels."""
     import torch
 
     from dpvision.models import build
@@ -95,7 +95,7 @@ def narrow() -> "Callable[..., nn.Module]":
 
 @pytest.fixture(scope="session")
 def one_at_a_time() -> "Callable[..., tuple[Tensor, Tensor]]":
-    """The sum of min(1, C / |g|) g over the examples, all parameters in one vector, and every |g|."""
+    """Compute the sum of min(1, C / |g|) g over the examples, all parameters in one vector, and every |g|."""
     import copy
 
     import torch
@@ -117,7 +117,7 @@ def one_at_a_time() -> "Callable[..., tuple[Tensor, Tensor]]":
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> "Made":
-    """Every record and artifact of a scale of seconds, and the checkout that it is of."""
+    """Make every record and artifact of a scale of seconds, and the checkout that it is of."""
     from made import Made
 
     return Made(tmp_path_factory.mktemp("made"))
@@ -130,7 +130,7 @@ def archive(made: "Made") -> Path:
 
 @pytest.fixture
 def unpacked(archive: Path, tmp_path: Path) -> Path:
-    """The archive's folder, on a path with spaces, to be damaged."""
+    """Unpack the archive on a path with spaces and return its folder, to be damaged."""
     folder = tmp_path / "an archive, unpacked"
     with ZipFile(archive) as packed:
         packed.extractall(folder)

@@ -15,14 +15,14 @@ CONTEXT.set_forkserver_preload(["dpvision.search.study", "torch._dynamo"])  # th
 
 
 class Job:
-    """One call of a function, in a process of its own, with a log as a rule's script has one."""
+    """A call of a function in a process of its own, with a log as a rule's script has one."""
 
     def __init__(self, log: Path, function: Callable[..., None], *arguments: Any) -> None:
         self.process = CONTEXT.Process(target=_run, args=(str(log), function, *arguments))
         self.process.start()
 
     def end(self, seconds: float = 60) -> int | None:
-        """Waits for it; its exit code. One without an end is killed with what it started: the tests' end waits for them."""
+        """Return the exit code. Kill a job without an end and what it started: the tests' end would wait for them."""
         self.process.join(seconds)
         if self.process.exitcode is None:
             for process in [*psutil.Process(self.process.pid).children(recursive=True), self.process]:
@@ -35,7 +35,7 @@ class Job:
         return self.end()
 
     def reaches(self, condition: Callable[[], bool], seconds: float = 30) -> None:
-        """Waits until something is so, while it runs."""
+        """Wait until the condition holds, while the job runs."""
         begun = time.monotonic()
         while not condition():
             assert self.process.is_alive(), f"ended with {self.process.exitcode}"
@@ -51,7 +51,7 @@ def _run(log: str, function: Callable[..., None], *arguments: Any) -> None:
 
 
 def train(*arguments: Any) -> None:
-    """training.run.train with a checkpoint after every step."""
+    """Run training.run.train with a checkpoint after every step."""
     _train(0.0, *arguments)
 
 
@@ -60,12 +60,12 @@ def train_on_two_threads(*arguments: Any) -> None:
 
 
 def train_without_checkpoints(*arguments: Any) -> None:
-    """But for those it is told to leave behind."""
+    """Train without checkpoints, but for those that it leaves behind when told to leave."""
     _train(1e9, *arguments)
 
 
 def train_with_an_endless_step(*arguments: Any) -> None:
-    """The fourth has an end only if it is told to leave, once it has made a file `endless` beside the record."""
+    """Train with a fourth step that makes a file `endless` beside the record and ends only when told to leave."""
     from dpvision.training.leaving import asked_to_leave
     from dpvision.training.step import Seen, Step
 
@@ -93,7 +93,7 @@ def train_with_an_endless_step(*arguments: Any) -> None:
 
 
 def train_until(within: str, made: int, *arguments: Any) -> None:
-    """Told to leave when it begins `within`, a method of `Training`, with so many steps made."""
+    """Train until told to leave: when it begins `within`, a method of `Training`, with so many steps made."""
     from dpvision.training.fit import Training
 
     method = getattr(Training, within)
@@ -108,7 +108,7 @@ def train_until(within: str, made: int, *arguments: Any) -> None:
 
 
 def train_impatiently(*arguments: Any) -> None:
-    """As train, and who shows no life for a fifth of a second is dead."""
+    """Train, and take an owner for dead that shows no life for a fifth of a second."""
     _train(0.0, *arguments, looks=4)
 
 
@@ -123,7 +123,7 @@ def _train(seconds: float, *arguments: Any, looks: int = 10**9, threads: int = 1
 
 
 def work(*arguments: Any) -> None:
-    """search.study.work with a checkpoint after every step, looking at the others' trials more often."""
+    """Run search.study.work with a checkpoint after every step, and look at the others' trials more often."""
     from dpvision.search import study
     from dpvision.training import checkpoint
     from dpvision.training.machine import settle
@@ -134,7 +134,7 @@ def work(*arguments: Any) -> None:
 
 
 def work_until(within: str, made: int, *arguments: Any) -> None:
-    """As work, and killed when it begins `within`, a method of `Training`, with so many steps of a trial made."""
+    """Work until killed: when it begins `within`, a method of `Training`, with so many steps of a trial made."""
     from dpvision.training.fit import Training
 
     method = getattr(Training, within)
@@ -149,7 +149,7 @@ def work_until(within: str, made: int, *arguments: Any) -> None:
 
 
 def work_until_moment(moment: int, *arguments: Any) -> None:
-    """As work, and killed at this moment: they are counted at every step, epoch, checkpoint and line of the journal."""
+    """Work until killed at this moment. Every step, epoch, checkpoint and line of the journal counts as one."""
     from optuna.storages.journal import JournalFileBackend
 
     from dpvision.training.checkpoint import Checkpoint
@@ -178,7 +178,7 @@ def work_until_moment(moment: int, *arguments: Any) -> None:
 
 
 def work_until_told(made: int, *arguments: Any) -> None:
-    """As work, and told to leave with so many steps of a trial made; without checkpoints before that."""
+    """Work until told to leave with so many steps of a trial made. Write no checkpoint before that."""
     from dpvision.search import study
     from dpvision.training.fit import Training
 

@@ -61,7 +61,7 @@ WRITERS = {"tables": write_table, "figures": write_figure}
 
 
 def make_all(root: Path, made: plan.Plan) -> None:
-    """As the rules would."""
+    """Make every record and artifact as the rules would."""
     for name, entry in made.sources.items():
         if name == "digits":
             fetch(name, entry, None, root / plan.DATA / "raw" / name)
@@ -98,7 +98,7 @@ def git(folder: Path, *words: str) -> None:
 
 
 class Made:
-    """Results in `root`, by a project in `project` that is a checkout."""
+    """Results in `root`, made by a project in `project` that is a checkout."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.project = root, root / "project"

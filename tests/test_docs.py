@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config/README.md"
 
 
 def anchors(page: Path) -> set[str]:
-    """The names by which its headings are linked."""
+    """Return the names by which a page's headings are linked."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 

@@ -94,32 +94,32 @@ BROUGHT_BY_SNAKEMAKE = [
 
 
 def environment(group: str) -> list[str]:
-    """What pip is to install in a group's environment, as conda reads it."""
+    """Return what pip is to install in a group's environment, as conda reads it."""
     dependencies = yaml.safe_load((ROOT / f"envs/{group}.yaml").read_text())["dependencies"]
     (pip,) = [entry["pip"] for entry in dependencies if isinstance(entry, dict)]
     return pip
 
 
 def distributions(group: str) -> set[str]:
-    """Those that are for this Python and system."""
+    """Return a group's distributions that are for this Python and system."""
     requirements = [Requirement(entry.split(" --hash")[0]) for entry in environment(group)]
     return {needed.name for needed in requirements if not needed.marker or needed.marker.evaluate()}
 
 
 def needs_of(name: str) -> set[str]:
-    """What a distribution's own metadata says it needs here."""
+    """Return what a distribution's own metadata says it needs here."""
     needs = map(Requirement, importlib.metadata.requires(name) or [])
     return {canonicalize_name(need.name) for need in needs if not need.marker or need.marker.evaluate({"extra": ""})}
 
 
 def brought_by_torch() -> set[str]:
-    """What a build of torch for CUDA needs more than others: the lock leaves that to it."""
+    """Return what a build of torch for CUDA needs more than others. The lock leaves that to it."""
     installed = {canonicalize_name(found.name) for found in importlib.metadata.distributions()}
     return {name for name in installed if name.startswith(("nvidia", "cuda", "triton"))}
 
 
 def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
-    """Whatever the jobs of a group import, where there is nothing but these distributions."""
+    """Import whatever the jobs of a group import, where there is nothing but these distributions."""
     scripts = [str(ROOT / f"workflow/scripts/{script}.py") for script, its in RULES.items() if its == group]
     also = [stage.job.split(":")[0] for stage in STAGES.values() if stage.analysis and group == RULES["analyse"]]
     if group == "data":  # which module of these, the configuration says
@@ -141,7 +141,7 @@ def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def lock() -> ModuleType:
-    """envs/lock.py"""
+    """Import envs/lock.py."""
     sys.path.insert(0, str(ROOT / "envs"))
     found = importlib.util.spec_from_file_location("lock", ROOT / "envs/lock.py")
     module = importlib.util.module_from_spec(found)
@@ -259,7 +259,7 @@ def test_the_recipe_installs_the_lock_by_its_hashes_and_torch_by_its_version(loc
 
 
 def planned(folder: Path) -> subprocess.CompletedProcess:
-    """The SLURM profile's dry run, with programs from this folder alone."""
+    """Make the SLURM profile's dry run with programs from this folder alone."""
     words = ["results/tables/table1.csv", "--profile", "slurm", "--dry-run", "--quiet"]
     command = [sys.executable, "-m", "snakemake", *words]
     environment = {**os.environ, "PATH": str(folder)}

@@ -1,4 +1,4 @@
-"""What the documentation shows how to add works as it stands there, and nothing else has to be edited for it."""
+"""The documentation's additions work as they stand there, and nothing else has to be edited for them."""
 
 import json
 import os
@@ -90,7 +90,7 @@ said |= {
 
 
 def shown(of: str) -> dict[str, str]:
-    """The blocks of code whose first line names a file, or a part of one, that begins so: its name -> the rest."""
+    """Return the page's blocks of code whose first line names a file, or a part of one, that begins so, by its name."""
     blocks = re.findall(r"^```\w+\n# (\S+)\n(.*?)^```", (ROOT / "docs/extending.md").read_text(encoding="utf-8"), re.M | re.S)
     return {file: text for file, text in blocks if file.startswith(of)}
 
@@ -105,7 +105,7 @@ class Copy:
         self.write("config/scales/seconds.yaml", SCALE)
 
     def write(self, file: str, text: str) -> None:
-        """It must be a new one."""
+        """Write a file, which must be a new one."""
         assert not (self.root / file).exists()
         (self.root / file).parent.mkdir(exist_ok=True)
         (self.root / file).write_text(text, encoding="utf-8")
@@ -117,7 +117,7 @@ class Copy:
         return done.stdout
 
     def said(self, *code: str, paper: str = "mine", folders: dict[str, str] | None = None) -> dict[str, Any]:
-        """What there is in `said` after PLAN and this code."""
+        """Run PLAN and this code and return what there is in `said`."""
         words = (paper, json.dumps(folders or {}), json.dumps(STAGES))
         said: dict[str, Any] = json.loads(self.python("-c", "".join([PLAN, *code, "print(json.dumps(said))"]), *words))
         return said
@@ -143,7 +143,7 @@ def with_family(copy: Copy) -> Copy:
 
 
 def assert_trained(said: dict[str, Any]) -> None:
-    """One private step of the network with three convolutions, whose work is known."""
+    """Check one private step of the network with three convolutions, whose work is known."""
     assert said["convolutions"] == 3
     assert said["sigma"] > 0
     assert 50 < said["clipped"] < 150

@@ -1,4 +1,4 @@
-"""Setting up: one clear line for what can go wrong, and a lock that everything agrees with."""
+"""Installation has one clear line for what can go wrong, and a lock that everything agrees with."""
 
 import importlib.util
 import re
@@ -15,7 +15,7 @@ LOCK = (ROOT / "envs/requirements.lock").read_text()
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """envs/install.py, on a folder of its own."""
+    """Import envs/install.py and give it a folder of its own."""
     found = importlib.util.spec_from_file_location("install", ROOT / "envs/install.py")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)

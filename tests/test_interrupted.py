@@ -1,4 +1,4 @@
-"""Killed at any moment, the same snakemake command goes on and ends with the same bits."""
+"""The same snakemake command goes on after a kill at any moment, and ends with the same bits."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def project(tmp_path) -> Path:
 
 
 def start(project: Path) -> subprocess.Popen:
-    """In a process group of its own, so that it can be killed with its jobs."""
+    """Start snakemake in a process group of its own, so that it can be killed with its jobs."""
     command = [sys.executable, "-m", "snakemake", "all", "--cores", "1", "--config", "scale=quick"]
     environment = {**os.environ, "PYTHONPATH": str(project / "workflow/scripts")}
     with open(project / "output.txt", "a") as output:
@@ -65,7 +65,7 @@ def log(project: Path) -> str:
 
 
 def record_of(project: Path) -> dict[str, object]:
-    """What must not depend on interruptions: everything but times."""
+    """Return what must not depend on interruptions: everything but times."""
     (run,) = plan.load({"scale": "quick", "papers": ["scalenorm"]}, project).runs
     folder = project / "results/quick/runs" / run
     rows = [line.rsplit(",", 1)[0] for line in (folder / "history.csv").read_text().splitlines()]  # seconds come last

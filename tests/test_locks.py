@@ -23,7 +23,7 @@ with held(Path(sys.argv[1])):
 
 @pytest.fixture
 def holder(tmp_path) -> Iterator[Callable[..., subprocess.Popen]]:
-    """Another process that holds the file for so many seconds."""
+    """Start another process that holds the file for so many seconds."""
     started: list[subprocess.Popen] = []
 
     def start(seconds: float = 60) -> subprocess.Popen:

@@ -12,7 +12,7 @@ from dpvision.locks import held
 
 @pytest.fixture
 def queue(tmp_path, monkeypatch) -> Path:
-    """What squeue lists; a job's line goes when it is cancelled."""
+    """Return the file that squeue lists; a job's line goes when it is cancelled."""
     file = tmp_path / "queue"
     here = f"{tmp_path}/project"
     file.write_text(f"1|dpvision_a|{here}\n2|dpvision_a|{here}/other\n3|interactive|{here}\n4|dpvision_b|{here}\n")

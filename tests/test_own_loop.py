@@ -45,7 +45,7 @@ def test_a_loss_of_ones_own_is_clipped_example_by_example():
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 
-def test_numbers_of_tokens_are_inputs_too():
+def test_token_ids_are_inputs_too():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Embedding(11, 4), nn.Flatten(), nn.Linear(12, 3)).double()
     tokens, labels = torch.randint(11, (5, 3)), torch.randint(3, (5,))

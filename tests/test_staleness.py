@@ -1,4 +1,4 @@
-"""What runs again after which change: dry runs in a copy of the project whose jobs only write their outputs."""
+"""Each change makes what is stale run again: dry runs in a copy of the project whose jobs only write their outputs."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def snakemake(folder: Path, *words: str) -> str:
 
 
 def jobs(folder: Path) -> dict[str, int]:
-    """What would run: rule -> how many."""
+    """Count the jobs that would run, rule by rule."""
     rules = re.findall(r"^(?:local)?rule (\w+):", snakemake(folder, "--dry-run"), re.MULTILINE)
     return dict(Counter(rule for rule in rules if rule != "all"))
 
@@ -247,7 +247,7 @@ def test_only_the_new_runs_of_a_new_seed_need_data_that_was_deleted(project):
 
 @pytest.mark.parametrize("stale", ["raw/digits/files.json", "prepared/*/dataset.json", "prepared/*/train_images.npy"])
 def test_nothing_that_is_missing_is_forgotten_while_the_data_is_made_anew(project, stale):
-    """Snakemake 9.27 forgets it where ancient() stands between: it makes the data, says that all is done, and stops."""
+    """Snakemake 9.27 forgets what is missing behind ancient(): it makes the data, says that all is done, and stops."""
     for folder in ("runs", "studies", "hessians", "activations", "tables", "figures"):
         shutil.rmtree(project / "results/demo" / folder)
     (path,) = (project / "results/data").glob(stale)
@@ -284,7 +284,7 @@ def test_claims_are_judged_anew_when_one_of_their_records_is_newer_and_not_other
 
 
 def test_a_page_of_the_records_so_far_is_made_anew(project):
-    """`python -m dpvision claims` dates it before any record; Snakemake, which never made one, knows dates alone."""
+    """`python -m dpvision claims` dates the page before any record; Snakemake never made it and knows dates alone."""
     shutil.rmtree(project / ".snakemake")
     for page in [*(project / "results/demo").glob("claims.*"), *(project / "results/demo/figures").glob("claims.*")]:
         os.utime(page, (1, 1))

@@ -22,7 +22,7 @@ SPECS = {
 
 @pytest.fixture(scope="module")
 def trained(digits, run_spec, tmp_path_factory):
-    """A run's record."""
+    """Train a run of one epoch and return its record."""
     folder = tmp_path_factory.mktemp("trained")
     record = folder / "record"
     train(run_spec({"recipe.epochs": 1}), digits, [], record, folder / "checkpoint", folder / "choices", 512, 1000, 0.0)

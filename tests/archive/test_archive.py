@@ -28,7 +28,7 @@ from dpvision.verify.artifacts import AGAIN
 
 @pytest.fixture
 def project(made, tmp_path):
-    """The checkout, to be changed."""
+    """Return a copy of the checkout, to be changed."""
     return Path(shutil.copytree(made.project, tmp_path / "project"))
 
 
@@ -123,14 +123,14 @@ def test_a_tree_that_is_not_as_committed_is_said_aloud(made, project, tmp_path):
     assert "source/envs/data.yaml" not in inside.namelist()
 
 
-def test_a_commit_more_is_another_archive(made, archive, project, tmp_path):
+def test_another_commit_makes_another_archive(made, archive, project, tmp_path):
     git(project, "commit", "--quiet", "--allow-empty", "--message", "second")
     assert source(project).identity(project) != source(made.project).identity(made.project)
     packed(made, project, tmp_path)
     assert (tmp_path / "one.zip").read_bytes() != archive.read_bytes()
 
 
-def test_source_that_nothing_says_the_files_of_is_an_error(made, project, tmp_path):
+def test_a_project_without_git_cannot_be_packed(made, project, tmp_path):
     shutil.rmtree(project / ".git")
     with pytest.raises(UserError, match="neither a git checkout nor an archive's source"):
         packed(made, project, tmp_path)

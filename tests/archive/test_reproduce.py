@@ -13,8 +13,8 @@ def reproduce(archive: Path, folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-def test_of_an_archive_that_does_not_hold_nothing_runs(archive, tmp_path):
-    """A forged one: its Makefile leaves a mark, and its manifest knows nothing of that."""
+def test_no_code_of_a_forged_archive_runs(archive, tmp_path):
+    """A forged archive leaves a mark only if its Makefile runs. Its manifest does not know that Makefile."""
     forged = tmp_path / "forged.zip"
     with zipfile.ZipFile(archive) as whole, zipfile.ZipFile(forged, "w") as made:
         for name in whole.namelist():

@@ -50,7 +50,7 @@ def run_of(**recipe: Any) -> dict[str, Any]:
 
 
 def verdict(subject: Subject, runs: int = 4) -> str:
-    """Of all designs but the networks."""
+    """Return the verdict of all designs but the networks."""
     found = designs.coins(subject) + designs.pairs(subject) + designs.canaries(subject, "test", runs, 0.999)
     return judged(found.tests, 0.999)[0]
 
@@ -138,7 +138,7 @@ def test_the_worst_test_decides_and_chance_is_shared_out_among_those_that_have_a
 
 
 @pytest.mark.parametrize("value", [1.1, math.inf, math.nan])
-def test_what_is_too_large_or_no_number_is_no_pass(value):
+def test_a_value_too_large_or_not_finite_refutes(value):
     test = exactly("replay", "x", "y", value, 1.0, (0, 1.0), CONSISTENT, REFUTED)
     assert test.verdict(1e-9) == REFUTED
     assert judged([test], 0.999)[2][0]["value"] == (value if math.isfinite(value) else None)
@@ -158,7 +158,7 @@ NULL: dict[str, Callable[[np.random.Generator], Found]] = {
 
 @pytest.mark.parametrize("name", NULL)
 def test_two_sided_tests_err_as_rarely_as_they_say(name):
-    """Of 400 at 5 %, 20 are expected; more than 40 come by chance less than once in 10,000."""
+    """400 tests at 5 % err 20 times on average, and more than 40 times by chance less than once in 10,000."""
     random = np.random.default_rng(0)
     found = [NULL[name](random) for _ in range(400)]
     assert sum(min(one.less, one.more) < 0.025 for one in found) <= 40

@@ -1,4 +1,4 @@
-"""What is measured of simulations: both ways of the same cell, compared by means with their uncertainty."""
+"""The benchmark of simulations compares both ways of the same cell by means with their uncertainty."""
 
 import json
 

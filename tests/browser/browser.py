@@ -18,11 +18,11 @@ FLAGS += ["--no-first-run", f"--proxy-server={NOWHERE}", "--window-size=1280,800
 
 
 class Unavailable(Exception):
-    """Why there can be no browser here."""
+    """An error that says why there can be no browser here."""
 
 
 def install() -> str:
-    """The program; root is needed for apt alone, and only where it is missing."""
+    """Return the program; install it where it is missing. Only apt needs root, and only then."""
     if found := shutil.which(PACKAGE):
         return found
     root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
@@ -80,7 +80,7 @@ class Tab:
             self._note(self._read())
 
     def run(self, script: str) -> Any:
-        """What the script evaluates to, waited for where it is a promise."""
+        """Evaluate the script and return its value. Wait for the value where it is a promise."""
         said = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in said, said
         return said["result"].get("value")
@@ -96,7 +96,7 @@ class Tab:
 
 @contextmanager
 def chromium(program: str) -> Iterator[Tab]:
-    """With a profile of its own, which goes with it."""
+    """Start Chromium with a profile of its own and yield a tab. The profile is deleted at the end."""
     folder = Path(tempfile.mkdtemp(prefix="dpvision-browser-"))
     (ours, to), (back, theirs) = os.pipe(), os.pipe()
 

@@ -55,7 +55,7 @@ def results(tab: Tab) -> dict[str, Any]:
 
 
 def colours(picture: Path) -> int:
-    """How many different bytes its pixels have; a blank page has few."""
+    """Count the different bytes of the picture's pixels. A blank page has few."""
     content, data, at = picture.read_bytes(), b"", 8
     while at < len(content):
         length = int.from_bytes(content[at : at + 4])
@@ -73,7 +73,7 @@ def test_it_opens_with_a_menu_of_what_is_in_it_and_the_scale_in_bold(tab):
     assert colours(PICTURES / "opened.png") > 100
 
 
-def test_it_asks_nobody_for_anything(tab):
+def test_it_makes_no_request_to_the_network(tab):
     assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
 
 
@@ -105,7 +105,7 @@ def test_a_page_is_shown(tab, category, page):
 
 
 def test_nothing_scrolls_sideways_on_a_laptop(tab):
-    """The report shows its pages in a frame beside its menu; each is opened by itself in a window of that width."""
+    """Open each page in a window as wide as the frame that the report shows it in, beside its menu."""
     assert PAGES and tab.run(SHOW % (json.dumps("Tables"), json.dumps("table1.html"))) > 1000
     assert tab.run(SCROLLS) == []
     tab.resize(tab.run(FRAME), LAPTOP[1])
@@ -116,5 +116,5 @@ def test_nothing_scrolls_sideways_on_a_laptop(tab):
     assert {page: wide for page, wide in found.items() if wide} == {}
 
 
-def test_it_can_be_mailed():
+def test_it_is_small_enough_to_be_mailed():
     assert REPORT.stat().st_size < 10e6

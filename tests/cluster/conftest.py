@@ -36,7 +36,7 @@ OVERHEAD = pytest.StashKey[str]()
 
 
 def overhead(project: Path, seconds: float) -> str:
-    """What the pipeline adds to the jobs' own time, by their benchmarks."""
+    """Say what the pipeline adds to the jobs' own time, by their benchmarks."""
     took: dict[str, list[float]] = {}
     for file in (project / "results").glob("*/logs/**/*.jsonl"):
         rule = file.relative_to(project).parts[3]
@@ -76,7 +76,7 @@ class Head:
         return self.words.read_text()
 
     def submitted(self, rule: str) -> list[str]:
-        """The ids of this rule's jobs, in the order of their submission."""
+        """Return the ids of this rule's jobs in the order of their submission."""
         return re.findall(rf"SLURM jobid (\d+) \(log: \S+/rule_{rule}/", self.said())
 
     def reaches(self, what: str, condition: Callable[[], bool], seconds: float = 120) -> None:
@@ -87,7 +87,7 @@ class Head:
         wait_for(what, so, seconds)
 
     def end(self, seconds: float = 240) -> int:
-        """Its exit code; a snakemake that hangs is the fault that these tests are about."""
+        """Wait for the end and return its exit code. A snakemake that hangs is the fault that these tests are about."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -114,7 +114,7 @@ class Project:
         return self.heads[-1]
 
     def training_under_way(self, *arguments: str) -> tuple[Head, str]:
-        """A head, and the id of its training's job once that has something to lose.
+        """Return a head, and the id of its training's job once that has something to lose.
 
         The training is held there, so that a quick machine does not finish it: a SLURM that ends a job wakes it first.
         """
@@ -130,14 +130,14 @@ class Project:
                 os.kill(process, number)
 
     def record(self) -> dict[str, object]:
-        """What must not depend on interruptions: everything but times."""
+        """Return all that must not depend on interruptions: everything but times."""
         folder = self.folder / "results/lab/runs" / self.run
         rows = [line.rsplit(",", 1)[0] for line in (folder / "history.csv").read_text().splitlines()]  # seconds come last
         names = ("weights.safetensors", "metrics.json", "ledger.json", "spec.json")
         return {name: (folder / name).read_bytes() for name in names} | {"history": rows}
 
     def sessions(self) -> int:
-        """How many processes have made the run."""
+        """Count the processes that have made the run."""
         provenance = json.loads((self.folder / "results/lab/runs" / self.run / "provenance.json").read_text())
         return len(provenance["sessions"])
 
@@ -145,7 +145,7 @@ class Project:
         return self.lab.run("squeue", "-h", "-j", job, "-o", "%N").strip()
 
     def states_of(self, job: str) -> list[str]:
-        """What accounting has of a job, one state for each time it was started."""
+        """Return a job's states in the accounting, one for each time it was started."""
         return self.lab.run("sacct", "-X", "-n", "-P", "--duplicates", "-j", job, "-o", "state").split("\n")[:-1]
 
 
@@ -161,7 +161,7 @@ def cluster() -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def undisturbed(cluster: Lab, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Project:
-    """After `snakemake --profile slurm all`."""
+    """Return a project in which `snakemake --profile slurm all` has run."""
     folder = tmp_path_factory.mktemp("undisturbed")
     for part in ("Snakefile", "workflow", "config", "profiles", "slurm", "envs"):
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, folder / part)
@@ -177,7 +177,7 @@ def undisturbed(cluster: Lab, tmp_path_factory: pytest.TempPathFactory, request:
 
 @pytest.fixture
 def project(undisturbed: Project, tmp_path: Path) -> Iterator[Project]:
-    """A copy in which the training is to be made anew, with the same choices of how gradients are clipped."""
+    """Yield a copy in which the training is to be made anew, with the same choices of how gradients are clipped."""
     shutil.copytree(undisturbed.folder, tmp_path / "project")
     copy = Project(undisturbed.lab, tmp_path / "project")
     shutil.rmtree((copy.folder / copy.metrics).parent)

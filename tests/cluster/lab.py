@@ -36,7 +36,7 @@ POLICY = Path("/usr/sbin/policy-rc.d")
 
 
 class Unavailable(Exception):
-    """Why there can be no SLURM here."""
+    """An error that says why there can be no SLURM here."""
 
 
 def program(name: str) -> str | None:
@@ -51,7 +51,7 @@ def wait_for(what: str, condition: Callable[[], bool], seconds: float = 60) -> N
 
 
 def within(folder: Path) -> list[int]:
-    """The processes that work in the folder or have a file of it open: slurmstepd clears its environment."""
+    """List the processes that work in the folder or have a file of it open: slurmstepd clears its environment."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -62,7 +62,7 @@ def within(folder: Path) -> list[int]:
 
 
 def marked(mark: str) -> list[int]:
-    """The processes that were started with this in their environment."""
+    """List the processes that were started with this mark in their environment."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # ended meanwhile, or another user's
@@ -73,7 +73,7 @@ def marked(mark: str) -> list[int]:
 
 @contextmanager
 def running() -> Iterator["Lab"]:
-    """A cluster while this lasts. The folder is the clone's own: what an earlier run left there is ended first."""
+    """Run a cluster while this lasts. Its folder is the clone's own: what an earlier run left there is ended first."""
     folder = Path(tempfile.gettempdir()) / f"dpvision-lab-{sha256(str(ROOT).encode()).hexdigest()[:8]}"
     folder.mkdir(mode=0o755, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w") as lock:
@@ -128,7 +128,7 @@ class Lab:
         self.end("slurmdbd")
 
     def stop(self) -> None:
-        """Jobs first, where the controller answers; then the daemons, the last started first."""
+        """Stop the jobs, where the controller answers, then the daemons, the last started first."""
         with suppress(subprocess.SubprocessError, AssertionError):
             self.run("scancel", "--user", self.user, timeout=20)
             wait_for("the queue to empty", lambda: not self.run("squeue", "-h", timeout=20), 20)
@@ -147,7 +147,7 @@ class Lab:
             daemon.wait()
 
     def end_all(self) -> None:
-        """Whatever still carries the mark, or works here."""
+        """End every process that still carries the mark or works here."""
         for process in {*marked(f"{MARK}={self.folder}"), *within(self.folder)} - {os.getpid()}:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -161,7 +161,7 @@ class Lab:
         return subprocess.run(command, env=self.environment, capture_output=True).returncode == 0
 
     def _daemon(self, *command: str, name: str | None = None) -> None:
-        """In a session of its own, so that Ctrl-C is for the tests alone and they stop it in order."""
+        """Start a daemon in a session of its own. Ctrl-C is then for the tests alone, and they stop it in order."""
         name = name or command[0]
         with open(self.folder / "log" / f"{name}.txt", "a") as log:
             self.daemons[name] = subprocess.Popen(
@@ -194,7 +194,7 @@ class Lab:
         self.run(*client, "create database slurm; create user slurm@127.0.0.1; grant all on slurm.* to slurm@127.0.0.1")
 
     def _write_commands(self) -> None:
-        """SLURM's commands with the way to this cluster: a job's inner srun is given no SLURM_CONF."""
+        """Write SLURM's commands with the way to this cluster. A job's inner srun is given no SLURM_CONF."""
         for name in COMMANDS:
             file = self.folder / "bin" / name
             file.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/etc/slurm.conf exec {program(name)} "$@"\n')
@@ -220,7 +220,7 @@ class Lab:
 
 
 def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens on; all are taken before one is given back, so that they differ."""
+    """Find ports that nobody listens on. All are taken before one is given back, so that they differ."""
     doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [door.getsockname()[1] for door in doors]
     for door in doors:
@@ -229,7 +229,7 @@ def free_ports(number: int) -> list[int]:
 
 
 def install() -> None:
-    """The programs that are missing, by apt, without starting any service."""
+    """Install the missing programs by apt, without starting any service."""
     missing = [package for name, package in PACKAGES.items() if not program(name)]
     if not missing:
         return

@@ -1,4 +1,4 @@
-"""On a real SLURM: the pipeline goes through it, and through what happens on clusters."""
+"""The pipeline goes through a real SLURM, and through what happens on clusters."""
 
 import re
 
@@ -9,7 +9,7 @@ ON_THE_CLUSTER = {"prepare", "search_worker", "train", "analyse_hessian", "analy
 
 
 def jobs_of(project) -> list[dict[str, str]]:
-    """The project's jobs as accounting has them."""
+    """Return the project's jobs as the accounting has them."""
     (run,) = re.findall(r"SLURM run ID: (\S+)", project.heads[0].said())
     columns = ["jobid", "jobname", "state", "reqtres", "comment"]
     listed = project.lab.run("sacct", "-X", "-n", "-P", "--name", run, "-o", ",".join(columns)).splitlines()

@@ -16,7 +16,7 @@ EXAMPLES = 24
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Nothing here is large enough for two."""
+    """Use one thread. Nothing here is large enough for two."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -25,7 +25,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def net() -> nn.Module:
-    """A few hundred parameters of the kinds of layer the papers' networks have."""
+    """Build a network of a few hundred parameters, with the kinds of layer that the papers' networks have."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return nn.Sequential(
@@ -43,7 +43,7 @@ def net() -> nn.Module:
 
 @pytest.fixture
 def cut() -> Callable[..., list[tuple[Tensor, Tensor]]]:
-    """The same data in physical batches of the sizes that are asked for."""
+    """Cut the same data into physical batches of the sizes that are asked for."""
     generator = torch.Generator().manual_seed(1)
     images = torch.randn(EXAMPLES, 1, 6, 6, generator=generator, dtype=torch.float64)
     labels = torch.randint(3, (EXAMPLES,), generator=generator)
@@ -52,7 +52,7 @@ def cut() -> Callable[..., list[tuple[Tensor, Tensor]]]:
 
 @pytest.fixture
 def dense() -> Callable[..., Tensor]:
-    """The whole Hessian, by forward over reverse differentiation of the whole data's mean loss."""
+    """Compute the whole Hessian, by forward over reverse differentiation of the whole data's mean loss."""
 
     def matrix(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> Tensor:
         images, labels = (torch.cat(tensors) for tensors in zip(*batches, strict=True))
@@ -72,7 +72,7 @@ def dense() -> Callable[..., Tensor]:
 
 
 class Quadratic(nn.Module):
-    """At weights of zero, the Hessian of the cross-entropy of label 1 is this matrix; that of label 0, its negative."""
+    """A model with this matrix as Hessian at weights of zero for cross-entropy of label 1, its negative for label 0."""
 
     def __init__(self, matrix: Tensor) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Quadratic(nn.Module):
 
 @pytest.fixture
 def quadratic() -> Callable[..., tuple[nn.Module, list[tuple[Tensor, Tensor]]]]:
-    """A model with this Hessian, in 1 / 2 + 1 / 2 examples of two batches."""
+    """Make a model with this Hessian, and its data in two batches that each give one half of it."""
 
     def make(matrix: Tensor, label: int = 1) -> tuple[nn.Module, list[tuple[Tensor, Tensor]]]:
         return Quadratic(matrix), [(torch.ones(2, 1, dtype=matrix.dtype), torch.full((2,), label))] * 2
@@ -95,7 +95,7 @@ def quadratic() -> Callable[..., tuple[nn.Module, list[tuple[Tensor, Tensor]]]]:
 
 
 class Live(TorchDispatchMode):
-    """Bytes that the tensors made since it began still hold, autograd's saved ones included."""
+    """A count of the bytes that tensors made since it began still hold, autograd's saved ones included."""
 
     def __init__(self, *known: Tensor) -> None:
         super().__init__()

@@ -20,13 +20,13 @@ SHORT = {"iterations": 6, "tolerance": 1e-3, "lanczos_steps": 8, "seed": 0}
 
 
 def whole(iterations: int = 200, seed: int = 0, tolerance: float = 1e-3) -> dict[str, float]:
-    """As many Lanczos steps as there are dimensions."""
+    """Return the options for as many Lanczos steps as there are dimensions."""
     return {"iterations": iterations, "tolerance": tolerance, "lanczos_steps": 10_000, "seed": seed}
 
 
 @pytest.fixture
 def trained(net, cut):
-    """After a few steps, so that the Hessian has a large positive and a small negative side."""
+    """Train for a few steps, so that the Hessian has a large positive and a small negative side."""
     batches = cut(10, 14)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.05)
     for _ in range(20):
@@ -81,7 +81,7 @@ def test_the_analysis_of_a_network_agrees_with_its_dense_hessian(trained, dense)
 
 
 def test_the_standard_error_is_that_of_hutchinsons_estimate(trained, dense):
-    """The variance of a sample is twice the sum of the squares beside the diagonal."""
+    """A sample's variance is twice the sum of the squares off the diagonal."""
     matrix = dense(*trained)
     numbers = analyse(*trained, **{**SHORT, "iterations": 200})
     beside = float((matrix**2).sum() - (matrix.diagonal() ** 2).sum())

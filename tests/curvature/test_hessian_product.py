@@ -70,7 +70,7 @@ def test_memory_is_that_of_one_physical_batch_and_is_freed_without_the_garbage_c
 
 @pytest.fixture
 def forwards(net) -> list[int]:
-    """One entry for every pass through the network from here on: the size of its batch."""
+    """Record every pass through the network from here on by the size of its batch."""
     passes: list[int] = []
     net.register_forward_hook(lambda module, inputs, outputs: passes.append(len(inputs[0])))
     return passes
@@ -88,7 +88,7 @@ def test_the_products_of_kept_graphs_are_the_same(net, cut, forwards):
 
 @pytest.mark.parametrize(("memory_mb", "kept"), [(0, 0), (124, 0), (125, 1), (144, 2), (145, 4), (math.inf, 4)])
 def test_as_many_graphs_are_kept_as_leave_room_for_the_next_batch(memory_mb, kept, net, cut, forwards, monkeypatch):
-    """Of 100 MB in use, 10 MB a graph, and 5 MB more while a batch is computed. Behind the last one nothing follows."""
+    """100 MB are in use; a graph takes 10 MB, computing a batch 5 MB more. No batch follows the last one."""
     measured = iter([100, 115, 110, 110, 125, 120, 120, 135, 130, 130, 145, 140])
 
     @contextmanager
@@ -146,7 +146,7 @@ def test_the_model_is_left_as_it_was_after_an_error_too(net, cut):
 
 
 def test_the_loss_is_that_of_evaluation(cut):
-    """Dropout and running statistics: random and changing in training, neither in evaluation."""
+    """Dropout is random and running statistics change in training; evaluation has neither."""
     model = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(36), nn.Linear(36, 3), nn.Dropout(0.5)).double()
     running = model[1].running_mean.clone()
     vector = vectors(1, len(flat_weights(model)))[0]

@@ -16,7 +16,7 @@ DOUBLE: dict[str, Any] = {"device": "cpu", "dtype": torch.float64}
 
 
 def rotated(eigenvalues: Tensor, seed: int = 0) -> Tensor:
-    """A dense symmetric matrix with these eigenvalues."""
+    """Make a dense symmetric matrix with these eigenvalues."""
     size = len(eigenvalues)
     random = torch.randn(size, size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     rotation = torch.linalg.qr(random).Q
@@ -76,7 +76,7 @@ def test_an_operator_of_nothing_but_zeros_takes_one_step():
 
 
 def recording(matrix: Tensor) -> tuple[Callable[[Tensor], Tensor], list[Tensor]]:
-    """The product, and the vectors it was asked for."""
+    """Return the product, and the list of the vectors that it is asked for."""
     asked: list[Tensor] = []
 
     def product(vector: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def recording(matrix: Tensor) -> tuple[Callable[[Tensor], Tensor], list[Tensor]]
 
 
 def orthogonality(matrix: Tensor, steps: int) -> float:
-    """How far the vectors that the operator was asked about are from orthonormal."""
+    """Measure how far the vectors that the operator was asked about are from orthonormal."""
     product, asked = recording(matrix)
     lanczos(product, len(matrix), steps, seed=0, **DOUBLE)
     basis = torch.stack(asked)
@@ -107,7 +107,7 @@ def test_the_basis_stays_orthogonal_where_three_term_recurrence_loses_it(monkeyp
 @settings(max_examples=50, deadline=None)
 @given(size=st.integers(1, 30), steps=st.integers(1, 30), seed=st.integers(0, 2**32 - 1))
 def test_the_weighted_ritz_values_have_the_operators_moments(size, steps, seed):
-    """k points integrate polynomials below degree 2k: what makes Lanczos a quadrature."""
+    """Lanczos is a quadrature: k points integrate polynomials below degree 2k."""
     random = torch.randn(size, size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     matrix = random + random.T
     product, asked = recording(matrix)

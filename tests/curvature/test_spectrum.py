@@ -1,4 +1,4 @@
-"""What is read off a spectrum, against spectra small enough to do by hand."""
+"""The numbers read off a spectrum are right, held against spectra small enough to do by hand."""
 
 import numpy as np
 import pytest

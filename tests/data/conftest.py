@@ -25,7 +25,7 @@ def md5(content: bytes) -> str:
 
 @dataclass
 class Server:
-    """Serves `files`; what it does wrong is said request by request, and forgotten once done."""
+    """A web server of `files`. Its faults are listed request by request, and a fault is forgotten once it happened."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     ignores_range: bool = False
@@ -38,7 +38,7 @@ class Server:
     close: Callable[[], None] = lambda: None
 
     def source(self, archive: Path) -> dict[str, str]:
-        """Puts an archive on the server; returns what the configuration would say of it."""
+        """Put an archive on the server and return what the configuration would say of it."""
         self.files[f"/{archive.name}"] = archive.read_bytes()
         return {"kind": "archive", "url": f"{self.url}/{archive.name}", "md5": md5(archive.read_bytes())}
 
@@ -111,7 +111,7 @@ class Cifar:
 
     @property
     def pickles(self) -> dict[str, bytes]:
-        """With the names that numpy had for its own parts when the real ones were made."""
+        """Return the pickled batches with the names that numpy had for its own parts when the real ones were made."""
         return {b: self._pickle(b).replace(b"numpy._core", b"numpy.core") for b in BATCHES}
 
     def _pickle(self, batch: str) -> bytes:

@@ -19,14 +19,14 @@ def drawing(views: int = 3, pad: int = 2, flip: float = 0.5, include_original: b
 
 
 def as_klause(rotate: float = 15.0, erase: float = 0.25, black: float = -9.0, **options: Any) -> Views:
-    """Those of Klause et al.'s code for Tiny ImageNet, but for options."""
+    """Make the views of Klause et al.'s code for Tiny ImageNet, but for options."""
     options = {"pad": 4, "flip": 0.25, "views": 1, "include_original": False} | options
     generator = torch.Generator().manual_seed(0)
     return Views(**options, generator=generator, border="black", rotate=rotate, erase=erase, black=torch.tensor(black))
 
 
 def one_at_a_time(images: np.ndarray, drawn: np.ndarray, pad: int) -> np.ndarray:
-    """Image by image, view by view, as De et al. describe it: pad, crop, turn."""
+    """Make the views image by image and view by view, as De et al. describe it: pad, crop, turn."""
     height, width = images.shape[2:]
     made = []
     for image, of_image in zip(images, drawn[..., :3].astype(int), strict=True):
@@ -67,7 +67,7 @@ def test_every_crop_is_as_likely_as_any_and_one_in_so_many_is_turned(flip):
     assert stats.binomtest(int(drawn[:, 2].sum()), len(drawn), flip).pvalue > 1e-4
 
 
-def test_no_two_views_or_examples_or_steps_know_of_each_other():
+def test_views_examples_and_steps_are_drawn_independently():
     views = drawing(views=4, pad=3)
     drawn = torch.stack([views.draw(20)[..., :3].flatten() for _ in range(3000)]).double()  # steps x everything drawn for one
     pairs = torch.corrcoef(drawn.T)[*torch.triu_indices(drawn.shape[1], drawn.shape[1], 1)]
@@ -83,7 +83,7 @@ def test_the_original_is_the_first_view_alone():
     assert stats.binomtest(int(drawn[:, 1:, 2].sum()), 1000, 0.5).pvalue > 1e-4
 
 
-def test_of_nobody_there_is_no_view():
+def test_an_empty_batch_has_no_views():
     assert drawing().make(torch.zeros(0, 3, 8, 8), drawing().draw(0)).shape == (0, 3, 3, 8, 8)
 
 
@@ -110,7 +110,7 @@ def test_a_rotation_is_torchvision_s_to_the_nearest_pixel_with_black_beside_the_
 
 
 def test_a_rotated_image_is_cut_to_its_size_before_a_crop_is_taken():
-    """As torchvision's rotation and then its crop do it, with black around what is left."""
+    """A view is torchvision's rotation and then its crop, with black around what is left."""
     images, views = torch.rand(40, 1, 32, 32), as_klause(flip=0.0, erase=0.0)
     drawn = views.draw(len(images))
     made = views.make(images, drawn)[:, 0]

@@ -1,4 +1,4 @@
-"""Whatever form CIFAR-10 comes in, its raw files are the same bytes."""
+"""CIFAR-10's raw files are the same bytes, whatever form it comes in."""
 
 import pickle
 import tarfile

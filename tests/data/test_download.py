@@ -24,7 +24,7 @@ def raw(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def published(server: Any, cifar: Any) -> dict[str, Any]:
-    """The data set with its archive on the server."""
+    """Return the data set with its archive on the server."""
     return cifar.dataset(server.source(cifar.binary_archive()))
 
 
@@ -144,7 +144,7 @@ def test_a_server_that_falls_silent_is_a_passing_fault(published, raw, server, c
     assert contents(raw) == cifar.raw
 
 
-def test_nobody_listening_is_told(published, raw, server):
+def test_a_refused_connection_is_reported(published, raw, server):
     server.close()
     assert "Connection refused (tried 3 times)" in failure(published, raw)
 
@@ -294,7 +294,7 @@ def test_an_own_folder_without_the_files_is_told(published, raw, tmp_path):
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for the npm client; what it does is written into it."""
+    """Return a stand-in for the npm client. A test writes into it what it does."""
     program = tmp_path / "bin" / "npm"
     program.parent.mkdir()
     program.touch(mode=0o755)

@@ -26,7 +26,7 @@ def jpeg(seed: int, size: tuple[int, int], mode: str = "RGB") -> bytes:
 
 @pytest.fixture
 def pictures(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """One of each class and split, in all sizes, some in grey, by path."""
+    """Make one picture of each class and split, in all sizes, some in grey, by path."""
     counts = {"train": [1] * 10, "val": [1] * 10}
     monkeypatch.setattr(imagenette, "COUNTS", counts)
     paths = [f"{split}/{wnid}/one.JPEG" for split in counts for wnid in imagenette.CLASSES]

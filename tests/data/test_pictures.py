@@ -58,7 +58,7 @@ class Published:
         return self.archive.split(".")[0]
 
     def packed(self) -> Path:
-        """In no order at all, and with the entries for folders that real archives have."""
+        """Pack the files in no order at all, and with the entries for folders that real archives have."""
         self.place.mkdir(exist_ok=True)
         members = random.Random(0).sample(list(self.members.items()), len(self.members))
         path = self.place / self.archive
@@ -87,7 +87,7 @@ class Published:
         return self.place / self.stem
 
     def images(self, split: str) -> dict[str, bytes]:
-        """Sorted by path, without what is left beside them."""
+        """Return a split's images sorted by path, without the other files that lie beside them."""
         of_split = {path: self.members[path] for path in sorted(self.members) if path.startswith(f"{split}/")}
         return {path: c for path, c in of_split.items() if path.endswith(".JPEG") and "/." not in path}
 
@@ -112,7 +112,7 @@ class Published:
 
 @pytest.fixture
 def nette(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Published:
-    """Imagenette with one to four pictures of each class, in all sizes, some in grey."""
+    """Make Imagenette with one to four pictures of each class, in all sizes, some in grey."""
     counts = {"train": [4, 1, 2, 1, 3, 1, 1, 2, 1, 1], "val": [1, 2, 1, 1, 1, 1, 1, 3, 1, 1]}
     monkeypatch.setattr(imagenette, "COUNTS", counts)
     members = {"noisy_imagenette.csv": b"path,noisy\n", ".DS_Store": b"", "train/n01440764/._1.JPEG": b"of a Mac"}
@@ -127,7 +127,7 @@ def nette(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Published:
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Published:
-    """Tiny ImageNet with three classes of eleven pictures each."""
+    """Make Tiny ImageNet with three classes of eleven pictures each."""
     monkeypatch.setattr(tinyimagenet, "TRAIN_IMAGES", 11)
     wnids = "".join(f"{wnid}\n" for wnid in WNIDS).encode()
     annotations = "".join(f"val_{i}.JPEG\t{wnid}\t0\t32\t44\t62\n" for i, wnid in enumerate(VALIDATION)).encode()
@@ -157,7 +157,7 @@ def raw(tmp_path: Path) -> Path:
 
 
 def decoded(content: bytes) -> np.ndarray:
-    """Channels first."""
+    """Decode a picture into an array, channels first."""
     return np.asarray(Image.open(io.BytesIO(content)).convert("RGB")).transpose(2, 0, 1)
 
 
@@ -386,7 +386,7 @@ def test_every_unpacked_picture_is_opened(which, path, content, words, request, 
     assert words in message
 
 
-def test_a_folder_without_them_is_told_what_will_do(published, raw, tmp_path):
+def test_a_folder_without_pictures_is_refused_with_what_to_put_there(published, raw, tmp_path):
     (tmp_path / "own").mkdir()
     message = published.refusal(raw, tmp_path / "own")
     assert f"not found there: {published.archive}" in message

@@ -18,7 +18,7 @@ def sampler(q: float, count: int = COUNT, seed: int = 0) -> PoissonSampler:
 
 
 def inclusions(q: float) -> np.ndarray:
-    """Batches x examples: who joined."""
+    """Draw all batches and return who joined: batches x examples."""
     drawn, joined = sampler(q), np.zeros((BATCHES, COUNT), dtype=np.int64)
     for row in joined:
         row[drawn.sample().numpy()] = 1
@@ -40,14 +40,14 @@ def test_batch_sizes_are_binomial_not_constant():
 
 
 def _cells(sizes: np.ndarray, law: "stats.rv_discrete") -> tuple[list[float], list[float]]:
-    """Observed and expected counts, the two tails put together."""
+    """Return observed and expected counts, each tail put together in one cell."""
     low, high = int(law.ppf(0.01)), int(law.ppf(0.99))
     observed = [np.sum(sizes <= low), *(np.sum(sizes == size) for size in range(low + 1, high)), np.sum(sizes >= high)]
     expected = [law.cdf(low), *law.pmf(np.arange(low + 1, high)), law.sf(high - 1)]
     return observed, [BATCHES * p for p in expected]
 
 
-def test_no_two_examples_and_no_two_batches_know_of_each_other():
+def test_examples_and_batches_are_drawn_independently():
     joined = inclusions(0.3)
     pairs = np.corrcoef(joined.T)[np.triu_indices(COUNT, 1)]
     assert abs(pairs).max() * np.sqrt(BATCHES) < stats.norm.isf(1e-4 / len(pairs))

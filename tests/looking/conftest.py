@@ -21,7 +21,7 @@ STAGE = "dpvision.training.run dpvision.training.optimizers.nadam dpvision.train
 
 
 class Results:
-    """Of the scale demo, with the tests' small paper, without claims."""
+    """The results of the scale demo, with the tests' small paper, without claims."""
 
     def __init__(self, root: Path, **settings: Any) -> None:
         self.root = root
@@ -33,7 +33,7 @@ class Results:
         self.plan = plan.load(content | {"scale": "demo"} | settings, root)
 
     def names(self, stage: str) -> list[str]:
-        """Of a stage's work."""
+        """List the names of a stage's work."""
         return list(self.plan.of(stage))
 
     @property
@@ -56,7 +56,7 @@ class Results:
         self.touched(("search", name))
 
     def touched(self, key: tuple[str, str]) -> None:
-        """A record with nothing in its files, but by which code it was made, and where."""
+        """Write a record with nothing in its files, but by which code it was made, and where."""
         module = STAGES[key[0]].job.split(":")[0]
         for file in self.plan.record(key):
             write_text(self.root / file, "{}" if file.endswith(".json") else "")
@@ -78,7 +78,7 @@ class Results:
     def record(
         self, run: str, seconds: float = 10.0, code: str = "", sessions: int = 1, top1: float = 0.9, **machine: Any
     ) -> Path:
-        """Of a run of the plan."""
+        """Write the record of a run of the plan."""
         folder, spec = self.root / self.plan.results / "runs" / run, self.plan.runs[run]
         code = code or code_digest(*STAGE.split())
         at = {name: {"loss": 0.5, "top1": top1, "top5": 0.99} for name in ("train", "validation", "test")}

@@ -23,7 +23,7 @@ def job(key: Key, seconds: float, longest: float | None = None, devices: int = 1
 
 @st.composite
 def cases(draw) -> tuple[dict[Key, Job], Cells, int, int]:
-    """Runs that share searches, cells that share runs, artifacts that share cells; some of it is done."""
+    """Draw runs that share searches, cells that share runs, artifacts that share cells. Some of it is done."""
     jobs = {}
     for stage, names in (("search", SEARCHES), ("train", NAMES)):
         for name in names:
@@ -42,7 +42,7 @@ def cases(draw) -> tuple[dict[Key, Job], Cells, int, int]:
 
 
 def by_brute_force(jobs: dict[Key, Job], artifacts: Cells, seconds: float, devices: int) -> tuple[int, int, float]:
-    """The best numbers of artifacts and of cells, and the least time for them, over all sets of cells."""
+    """Find the best numbers of artifacts and of cells, and the least time for them, over all sets of cells."""
     left = {key for key, one in jobs.items() if one.seconds}
     cells = {frozenset(cell & left) for of in artifacts.values() for cell in of}
     best = (0, 0, 0.0)

@@ -1,4 +1,4 @@
-"""What work would cost is what past work took, and a guess that says so where there is none."""
+"""Work is expected to cost what past work took; where there is none, it is a guess that says so."""
 
 import pytest
 

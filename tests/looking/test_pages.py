@@ -22,7 +22,7 @@ FETCHED = re.compile(r"""(?:src|href|xlink:href)\s*=\s*["'](?!#)|url\((?!#)|@imp
 
 @pytest.fixture
 def whole(results, monkeypatch):
-    """Every record there and good, a table as Markdown and CSV. What is written by hand would not verify."""
+    """Write every record, all of them good, and every table as Markdown and CSV. What is made up would not verify."""
     monkeypatch.setattr("dpvision.reporting.pages.record", lambda place, key: [])
     results.everything()
     root, made = results.root, results.plan

@@ -30,7 +30,7 @@ def found(results, name: str, stage: str = "train") -> Found:
 
 
 def started(results) -> str:
-    """A run that has all it needs."""
+    """Return a run that has all it needs."""
     results.prepared()
     for name in results.names("search"):
         results.search(name)

@@ -1,4 +1,4 @@
-"""What the tests of every family of networks share."""
+"""Fixtures that the tests of every family of networks share."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,6 +18,6 @@ def one_stream_of_random_numbers() -> Iterator[None]:
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Callable[..., nn.Module]:
-    """A network of the test file's MODEL, with changes."""
+    """Build a network of the test file's MODEL, with changes."""
     usual = request.module.MODEL
     return lambda classes=10, channels=3, **changes: build(usual | changes, classes, channels)

@@ -16,7 +16,7 @@ ORDERS = ["norm-activation", "activation-norm"]
 
 
 def shake(network: nn.Module) -> nn.Module:
-    """Other weights than at the start, where normalisations scale by one and shift by nothing."""
+    """Draw other weights than at the start, where normalisations scale by one and shift by nothing."""
     for parameter in network.parameters():
         nn.init.normal_(parameter, std=0.2)
     return network
@@ -115,7 +115,7 @@ def test_scale_norm_normalises_the_sum_and_nothing_follows_before_the_next_convo
 
 
 def reference(x: Tensor, weights: list[Tensor], groups: int, order: str, scale_norm: bool) -> Tensor:
-    """Klause et al., appendix C, written down once more as formulas; `weights` in the order of use."""
+    """Compute Klause et al., appendix C, written down once more as formulas; `weights` are in the order of use."""
     left = iter(weights)
 
     def norm(x: Tensor) -> Tensor:
@@ -173,8 +173,8 @@ def test_an_image_changes_its_own_output_only(model, mode, scale_norm):
     assert not torch.allclose(before[2], after[2])
 
 
-def test_under_batch_normalisation_it_changes_the_others_too(model):
-    """What the test above is able to notice."""
+def test_under_batch_normalisation_an_image_changes_other_outputs_too(model):
+    """The test above is able to notice such a change."""
     network = shake(model(width=0.125, norm="batch")).train()
     images = torch.randn(4, 3, 16, 16)
     before, images[2] = network(images), 100 * torch.randn(3, 16, 16)

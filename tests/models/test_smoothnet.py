@@ -21,7 +21,7 @@ CONNECTIONS = ["dense", "residual", "skip", "none"]
 
 
 def shake(network: nn.Module) -> nn.Module:
-    """Other weights than at the start, where normalisations scale by one and shift by nothing."""
+    """Draw other weights than at the start, where normalisations scale by one and shift by nothing."""
     for parameter in network.parameters():
         nn.init.kaiming_normal_(parameter) if parameter.dim() > 1 else nn.init.normal_(parameter)
     return network
@@ -121,7 +121,7 @@ def second_pixels(x: Tensor, channels: int) -> Tensor:
 
 
 def written_out(model: dict, weights: Iterator[Tensor], x: Tensor) -> Tensor:
-    """The network, from the description in the paper and what is known of the authors' code."""
+    """Compute the network, from the description in the paper and what is known of the authors' code."""
     act = {"selu": F.selu, "relu": F.relu, "leaky_relu": F.leaky_relu}[model["activation"]]
     depth, widths = model["depth"], (int(8 * model["width"]), int(16 * model["width"]))
     for stage, channels in enumerate(widths):

@@ -25,7 +25,7 @@ of_all = pytest.mark.parametrize(("network", "stem", "relu"), VARIANTS)
 
 
 def shake(network: nn.Module) -> nn.Module:
-    """Scales and shifts as they may be after training; at the start they scale by one and shift by nothing."""
+    """Draw scales and shifts as they may be after training; at the start they scale by one and shift by nothing."""
     for parameter in network.parameters():
         if parameter.dim() == 1:
             nn.init.normal_(parameter, mean=0.7, std=0.3)
@@ -88,7 +88,7 @@ def test_the_counts_of_the_plan_are_those_of_the_network(model, network, stem, r
 
 
 def written_out(network: str, stem: str, relu: bool, groups: int, weights: Iterator[Tensor], x: Tensor) -> Tensor:
-    """The network, from the papers that proposed it; weights in the order in which they are used, shortcuts last."""
+    """Compute the network, from the papers that proposed it; weights are in the order of use, shortcuts last."""
     act: Callable = F.silu if network == "efficientnet_b0" else F.relu if relu else lambda y: y
 
     def norm(y: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ MODEL = {"family": "wrn", "depth": 10, "width": 1, "groups": 16, "scale_norm": F
 
 
 def shake(network: nn.Module) -> nn.Module:
-    """Other weights than at the start, where normalisations and gains scale by one and nothing is shifted."""
+    """Draw other weights than at the start, where normalisations and gains scale by one and nothing is shifted."""
     for parameter in network.parameters():
         nn.init.normal_(parameter, std=0.5)
     return network
@@ -58,7 +58,7 @@ def test_plain_convolutions_lack_a_gain_and_a_bias_an_output_channel(model):
 
 @pytest.mark.parametrize(("scale_norm", "count"), [(False, 2_748_890), (True, 2_750_682)])
 def test_without_norms_in_shortcuts_the_plain_network_would_be_the_textbook_s(model, scale_norm, count):
-    """With batch normalisation, running means and variances counted, it has the 2,752,506 that Klause et al. print."""
+    """Batch normalisation, running means and variances counted, gives the 2,752,506 that Klause et al. print."""
     with torch.device("meta"):
         network = model(depth=16, width=4, standardize=False, scale_norm=scale_norm)
     shortcuts = [layer for block in network.blocks for layer in block.shortcut.modules() if isinstance(layer, nn.GroupNorm)]
@@ -92,7 +92,7 @@ def test_what_the_configuration_says_by_default_is_jax_privacy_s(model):
 
 
 def same(side: int, kernel: int, stride: int) -> tuple[int, int]:
-    """XLA's SAME: what comes before and behind so that ceil(side / stride) windows fit."""
+    """Compute XLA's SAME: what comes before and behind so that ceil(side / stride) windows fit."""
     total = max((math.ceil(side / stride) - 1) * stride + kernel - side, 0)
     return total // 2, total - total // 2
 
@@ -113,7 +113,7 @@ def standardized_reference(weight: np.ndarray, gain: np.ndarray, eps: float = 1e
 
 
 def reference(x: np.ndarray, weights: list[np.ndarray], model: dict[str, Any]) -> np.ndarray:
-    """`weights` in the order of use; a block's path before its shortcut."""
+    """Compute the network; `weights` are in the order of use, a block's path before its shortcut."""
     left = iter(weights)
 
     def norm(x: np.ndarray) -> np.ndarray:
@@ -215,7 +215,7 @@ def test_a_channel_of_equal_weights_becomes_zero_and_its_gradient_is_finite(dtyp
     assert gain.grad.isfinite().all()
 
 
-def test_the_floor_is_what_it_is_called_with():
+def test_the_floor_under_the_variance_is_the_one_given():
     weight, gain = torch.randn(3, 2, 3, 3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
     made = standardized(weight, gain, eps=1e4)
     np.testing.assert_allclose(made, standardized_reference(weight.numpy(), gain.numpy(), 1e4))
@@ -279,7 +279,7 @@ def test_without_scale_norm_a_block_gives_the_sum(model):
 
 @pytest.mark.parametrize("scale_norm", [False, True])
 def test_no_module_and_no_parameter_is_used_twice(model, scale_norm):
-    """One that is would have the gradients of both uses, which engines that work by layers count once."""
+    """One used twice would have the gradients of both uses, which engines that work by layers count once."""
     network, used = model(depth=16, scale_norm=scale_norm), []
     named = list(network.named_modules(remove_duplicate=False))
     assert len(named) == len(set(map(id, dict(named).values())))

@@ -54,7 +54,7 @@ def configuration(tmp_path: Path) -> Configuration:
 
 @pytest.fixture
 def as_shipped(tmp_path: Path) -> Configuration:
-    """With the papers as they are."""
+    """Return the configuration with the papers as they are."""
     return Configuration(tmp_path, small=False)
 
 
@@ -68,7 +68,7 @@ class Project(Configuration):
         shutil.copy(plan.ROOT / "Snakefile", root)
 
     def run(self, *words: str, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess:
-        """python -m words"""
+        """Run `python -m` with these words."""
         # unbuffered output would hide what a reader that goes away does to buffered output
         environment = {**os.environ, "PYTHONPATH": str(self.root / "workflow/scripts"), "PYTHONUNBUFFERED": ""}
         options = {"capture_output": True, "text": True, "env": environment, "cwd": cwd or self.root} | options

@@ -21,7 +21,7 @@ SETTINGS = [(8.0, 1e-5, 4096 / 45000, 3.0), (1.0, 1e-5, 4096 / 50000, 10.0), (3.
 
 @pytest.fixture
 def configuration(configuration):
-    """The tests' paper without a search, whose trials have an ε of their own, without numbers in print and claims."""
+    """Return the tests' paper without numbers in print, claims, and the search, whose trials have an ε of their own."""
     (configuration.root / "config/papers/scalenorm/published.yaml").unlink()
     text = (configuration.root / "config" / PAPER).read_text()
     for old in ("groups: {search: groups}", "groups: {search: groups}"):
@@ -104,7 +104,7 @@ def test_a_budget_that_does_not_leave_one_to_solve_is_refused(configuration, bud
     assert any(line.startswith(f"{AT}: {complaint}") for line in found), found
 
 
-def test_not_one_step_fits_is_said_before_anything_starts(configuration):
+def test_a_budget_too_small_for_one_step_is_refused(configuration):
     configuration.change(PAPER, EPSILONS, "    budget: {epsilon: 0.01, sigma: 0.5, steps: solve}\n")
     (complaint,) = configuration.change(PAPER, LENGTH, "").complaints()
     assert complaint.startswith(f"{AT}: cells.cifar10: not one step fits ε = 0.01")

@@ -14,7 +14,7 @@ REAL = code.PACKAGE
 
 @pytest.fixture
 def package(tmp_path, monkeypatch) -> Path:
-    """A package called dpvision: a module, one that others import, one that none does, and a subpackage."""
+    """Make a package called dpvision: a module, one that others import, one that none does, and a subpackage."""
     folder = tmp_path / "dpvision"
     for name in ("__init__", "start", "wanted", "unrelated", "sub/__init__", "sub/start", "sub/wanted"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def fresh():
 
 
 def changes(file: Path, module: str) -> bool:
-    """Whether an edit of the file shows in the module's digest."""
+    """Say whether an edit of the file shows in the module's digest."""
     before = digest(module)
     file.write_text(file.read_text() + "# edited\n")
     return digest(module) != before
@@ -131,7 +131,7 @@ def test_a_module_that_moved_is_found_by_its_old_name_too(package, monkeypatch):
 
 @pytest.fixture
 def library(tmp_path, monkeypatch) -> Path:
-    """A copy of the library, to be edited."""
+    """Return a copy of the library, to be edited."""
     shutil.copytree(REAL, tmp_path / "dpvision", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code, "PACKAGE", tmp_path / "dpvision")
     return tmp_path / "dpvision"
@@ -171,7 +171,7 @@ def test_each_stage_rests_on_its_own_code(file, stage, counts, library):
 
 
 def digest_of(run: specs.Spec) -> str:
-    """As a training's record has it."""
+    """Return the digest of a run's code, as a training's record has it."""
     code.code_digest.cache_clear()
     return code.code_digest("dpvision.training.run", *specs.modules_of(run))
 

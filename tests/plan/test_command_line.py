@@ -17,7 +17,7 @@ from dpvision.looking.overview import overview
 
 @pytest.fixture
 def dpvision(monkeypatch, capsys):
-    """Runs a command in this process and returns what it printed."""
+    """Run a command in this process and return what it printed."""
     command_line._here.cache_clear()  # the place of a process, usually
 
     def run(*words: str) -> str:
@@ -156,7 +156,7 @@ def test_the_page_of_claims_is_made_of_the_records_that_there_are(dpvision, conf
 
 
 def test_a_page_that_lacks_records_is_older_than_any_record(dpvision, configuration, monkeypatch):
-    """So that Snakemake makes it anew, also of records that come from elsewhere with their dates."""
+    """Snakemake then makes the page anew, also of records that come from elsewhere with their dates."""
     monkeypatch.chdir(configuration.root)
     planned = configuration.plan(scale="demo")
     accuracies(planned, configuration.root, planned.runs_of("table4"))

@@ -59,7 +59,7 @@ class Spoilt:
 
 
 def wrn(said: str) -> str:
-    """One more model, in the place of BEFORE."""
+    """Return one more model, to be put in the place of BEFORE."""
     return f"  wrn16: {{{said}}}\n{BEFORE}"
 
 
@@ -1214,7 +1214,7 @@ def test_no_value_anywhere_leads_to_a_traceback_or_to_the_words_of_the_machine(f
 
 
 @pytest.mark.parametrize("key", ["family", "label", "depth", "width", "groups", "scale_norm", "standardize", None])
-def test_no_value_of_a_wide_residual_network_does_either(key, configuration):
+def test_no_value_of_a_wide_residual_network_leads_to_a_traceback(key, configuration):
     content = read_yaml(configuration.root, f"config/{PAPER}").content
     whole = {"family": "wrn", "label": "W", "depth": 16, "width": 4}
     for value in WRONG:

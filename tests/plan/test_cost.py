@@ -1,4 +1,4 @@
-"""What a job asks for follows from its spec, and the plan's counts are those of the real networks."""
+"""A job asks for what follows from its spec, and the plan's counts are those of the real networks."""
 
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ SHAPES = [([3, 32, 32], 10), ([1, 16, 16], 10), ([3, 64, 64], 200), ([3, 160, 16
 
 
 def run_of(model: dict, shape: list[int] = SHAPES[0][0], classes: int = 10, **recipe: Any) -> dict:
-    """50,000 examples, of which 45,000 train; one epoch in batches of 1,000."""
+    """Return a run with 50,000 examples, of which 45,000 train, and one epoch in batches of 1,000."""
     data = {"shape": shape, "classes": classes, "train": 50_000, "test": 10_000, "validation": 5_000}
     return {
         "data": data,
@@ -50,7 +50,7 @@ def test_every_family_has_layers_or_a_table_of_counts(family):
 
 @pytest.fixture
 def uncounted(monkeypatch):
-    """Networks of the family resnet9, which has neither layers nor a table."""
+    """Make runs of the family resnet9 where it has neither layers nor a table."""
     monkeypatch.delattr(FAMILIES["resnet9"], "layers")
     return lambda **recipe: run_of(MODELS["resnet9"].model_dump(exclude={"label"}) | {"slug": "resnet9"}, **recipe)
 
@@ -119,7 +119,7 @@ JOBS = [*resources.OTHERS, *(name for name, stage in stages.STAGES.items() if st
 
 
 def asked(planned: Any, job: str, found: cost.Cost | None = None, attempt: int = 1) -> dict[str, int]:
-    """What a job asks for whose cost is this."""
+    """Return what a job of this cost asks for."""
     calls = {"runtime": {"attempt": attempt}, "mem_mb": {"attempt": attempt}, "gpu": {}}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resources, "cost_of", lambda plan, key: found)

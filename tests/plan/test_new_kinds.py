@@ -91,7 +91,7 @@ print(json.dumps({
 
 @pytest.fixture
 def said(project):
-    """What a process says that has the project's copy of the library."""
+    """Run a process that has the project's copy of the library and return what it says."""
 
     def run(scale: str = "paper") -> dict[str, Any]:
         (project.root / "say.py").write_text(SAY)

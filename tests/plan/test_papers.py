@@ -29,7 +29,7 @@ SAID = "{{kind: {}, dataset: cifar10, models: [wrn16_4, wrn16_4], epsilons: [8],
 
 @pytest.fixture
 def two_recipes(as_shipped):
-    """Table 2 of the shipped paper shows the wide residual networks by both recipes; nothing of it is printed or claimed."""
+    """Show the wide residual networks by both recipes in the shipped table 2; none of it is printed or claimed."""
     (as_shipped.root / "config" / PUBLISHED).write_text("[]\n")
     (as_shipped.root / "config" / CLAIMS).write_text(CLAIM.format(LEVEL).replace("table2", "table2_large"))
     return as_shipped.change(PAPER, *TABLE2)
@@ -115,7 +115,7 @@ def test_two_recipes_of_one_model_are_compared(two_recipes, kind):
 
 
 def copied(configuration: Any, name: str, title: str = "Another paper") -> None:
-    """ScaleNorm again as a paper of this name, its artifacts called other_table1 and so on."""
+    """Copy ScaleNorm as a paper of this name, its artifacts called other_table1 and so on."""
     folder = configuration.root / "config/papers" / name
     shutil.copytree(configuration.root / "config/papers/scalenorm", folder)
 
@@ -193,7 +193,7 @@ mine:
 
 @pytest.fixture
 def own(configuration):
-    """A table and a claim about images that nobody may download."""
+    """Add a table and a claim about images that nobody may download."""
     entry = yaml.safe_load((configuration.root / "config/datasets.yaml").read_text())["digits"] | {"sources": []}
     configuration.append("datasets.yaml", yaml.safe_dump({"own": entry})).append(CLAIMS, OWN_CLAIM)
     configuration.change(PAPER, "\nhessian:", f"\n{CELLS}\nhessian:")
@@ -209,7 +209,7 @@ def test_what_rests_on_data_that_nobody_brought_is_left_out_and_said(own):
     assert overview(planned, ["all"], own.root).splitlines()[-1].startswith("left out: own_table: made of own")
 
 
-def test_by_name_it_is_refused_with_what_to_bring(own):
+def test_an_artifact_of_missing_data_is_refused_with_what_to_bring(own):
     says = "own_table: made of own, which nobody can download; .*config.yaml, folders: {own: /your/copy}"
     planned = own.plan()
     with pytest.raises(UserError, match=says):
@@ -218,19 +218,19 @@ def test_by_name_it_is_refused_with_what_to_bring(own):
         overview(planned, ["own_table"], own.root)
 
 
-def test_where_a_folder_is_named_it_is_planned(own):
+def test_an_artifact_is_planned_where_a_folder_of_its_data_is_named(own):
     planned = own.plan(folders={"own": "/somewhere"})
     assert planned.wanting == {}
     assert "results/tables/own_table.csv" in planned.targets("all")
     assert len(planned.runs_of("own_table")) == 3
 
 
-def test_where_its_files_were_taken_already_it_is_planned(own):
+def test_an_artifact_is_planned_where_its_data_were_taken_already(own):
     write_json(own.root / plan.DATA / "raw/own/files.json", {})
     assert own.plan().wanting == {}
 
 
-def test_claims_that_rest_on_it_are_not_run_and_the_page_is_still_there(own):
+def test_claims_on_missing_data_are_not_run_and_the_page_is_still_there(own):
     without, there = own.plan(), own.plan(folders={"own": "/somewhere"})
     for planned, runs in ((without, 0), (there, 3)):
         (side,) = sides(planned, claim=-1)
@@ -240,7 +240,7 @@ def test_claims_that_rest_on_it_are_not_run_and_the_page_is_still_there(own):
     assert not any("/own-" in file for file in without.kept_files())
 
 
-def test_a_page_so_far_says_that_they_are_not_run(own):
+def test_a_page_so_far_says_that_claims_on_missing_data_are_not_run(own):
     from dpvision.reporting.so_far import write_so_far
 
     judged = {claim.claim["name"]: claim.verdict for claim in write_so_far(own.plan(), "claims", own.root)}

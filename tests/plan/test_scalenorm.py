@@ -54,7 +54,7 @@ def test_trainings_by_artifact(shipped):
     }
 
 
-def test_one_search_an_arm_and_data_set(shipped):
+def test_each_network_is_searched_once_on_each_data_set(shipped):
     planned = shipped("paper")
     found = sorted(name.rsplit("-", 1)[0] for name in planned.of("search"))
     datasets = ("cifar10-{}-eps7.42-groups", "imagenette-{}-eps7.42-groups", "tinyimagenet-{}-eps10-groups")
@@ -72,7 +72,7 @@ def test_every_printed_number_has_a_cell_of_ours(shipped):
 
 
 def test_the_noise_of_the_wide_residual_networks_is_that_of_de_et_al(shipped):
-    """Their multiplier of 3 with 2,468 steps is for 45,000 examples, that of 9.4 with 2,000 steps for 50,000."""
+    """De et al.'s multiplier of 3 with 2,468 steps is for 45,000 examples, that of 9.4 with 2,000 steps for 50,000."""
     found = {}
     for run in shipped("paper").runs.values():
         if run["model"]["family"] == "wrn":

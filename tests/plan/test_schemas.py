@@ -19,7 +19,7 @@ FILES = sorted(file.relative_to(plan.ROOT).as_posix() for file in FOLDER.rglob("
 
 
 def schema_of(file: str) -> dict[str, Any]:
-    """The one that the file's first line names."""
+    """Return the schema that the file's first line names."""
     path = plan.ROOT / file
     first = path.read_text(encoding="utf-8").splitlines()[0]
     assert first.startswith("# yaml-language-server: $schema=")
@@ -31,7 +31,7 @@ def errors(content: Any, schema: dict[str, Any]) -> list[str]:
 
 
 def properties(schema: Any, root: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every property of a schema and of its definitions, with the text of what it refers to."""
+    """Yield every property of a schema and of its definitions, with the text of what it refers to."""
     for key, below in schema.items() if isinstance(schema, dict) else enumerate(schema) if isinstance(schema, list) else ():
         if key == "properties":
             for name, one in below.items():
@@ -71,7 +71,7 @@ def test_no_schema_is_left_over():
 
 
 @pytest.mark.parametrize("name", schemas())
-def test_a_schema_is_one(name):
+def test_every_schema_is_a_valid_json_schema(name):
     jsonschema.Draft202012Validator.check_schema(schemas()[name])
 
 

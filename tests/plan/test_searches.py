@@ -17,7 +17,7 @@ KEYS = ["model.groups", "recipe.batch", "recipe.clip", "recipe.epochs", "recipe.
 
 @pytest.fixture
 def configuration(configuration):
-    """The tests' paper without its numbers in print and its claims, which do not say which of several cells is meant."""
+    """Return the tests' paper without numbers in print and claims, which do not say which of several cells is meant."""
     (configuration.root / "config/papers/scalenorm/published.yaml").unlink()
     page = "  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n"
     return configuration.change(PAPER, page, "")
@@ -25,7 +25,7 @@ def configuration(configuration):
 
 @pytest.fixture
 def tuned(configuration):
-    """The same where the cells name a search, of this space and with these further lines."""
+    """Return the same where the cells name a search, of this space and with these further lines."""
 
     def make(space: str = SPACE, search: str = "", group: str = "", trials: int = 20):
         configuration.change(PAPER, GROUP, f"{GROUP}    search: tune\n{group}")

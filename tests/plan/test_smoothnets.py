@@ -218,7 +218,7 @@ def test_every_training_with_the_greatest_values_of_its_search_ends_in_days_on_o
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_beside_the_other_paper_nothing_of_it_changes(shipped, scale):
+def test_another_paper_beside_it_changes_nothing_of_a_paper(shipped, scale):
     alone = plan.load({"papers": ["scalenorm"], "scale": scale})
     both = plan.load({"papers": ["scalenorm", "smoothnets"], "scale": scale})
     assert alone.work.items() <= both.work.items()

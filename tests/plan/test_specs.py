@@ -24,13 +24,13 @@ FIXED = ("groups: {search: groups}", "groups: 32")
 
 
 def as_snakemake_compares(planned: plan.Plan) -> dict[str, dict[str, str]]:
-    """Of each kind: name -> spec as text, in which the order of keys counts. But for the page of claims: it has its file's."""
+    """Return name -> spec as text by kind; key order counts. Leave out the page of claims: its order is its file's."""
     kinds = {stage: planned.of(stage) for stage in STAGES} | {"sources": planned.sources, "artifacts": planned.artifacts}
     return {kind: {name: repr(spec) for name, spec in specs.items() if name != "claims"} for kind, specs in kinds.items()}
 
 
 def backwards(value: Any) -> Any:
-    """With the keys of all mappings in the opposite order."""
+    """Reverse the order of keys in all mappings."""
     if isinstance(value, dict):
         return {key: backwards(below) for key, below in reversed(value.items())}
     return [backwards(below) for below in value] if isinstance(value, list) else value
@@ -98,7 +98,7 @@ def test_labels_resources_and_folders_change_nothing(file, old, new, configurati
     ],
 )
 def test_every_value_that_decides_makes_other_runs(file, old, new, configuration):
-    """Without a search: its own digest changes with them, and would hide that theirs does."""
+    """No search is used: its own digest changes with the values, and would hide that the runs' does."""
     for _ in range(2):
         configuration.change(PAPER, *FIXED)
     configuration.change(PAPER, "kind: search", "kind: curves")
@@ -139,7 +139,7 @@ def test_every_value_of_a_model_makes_other_runs_of_it_alone(more, configuration
 
 
 @pytest.mark.parametrize("said", ["gpus: 1", "divide_by_clip: false", "initialization: null"])
-def test_what_came_to_recipes_later_is_not_in_specs_while_it_is_as_ever(said, configuration):
+def test_keys_added_to_recipes_later_are_left_out_of_specs_at_their_defaults(said, configuration):
     before = as_snakemake_compares(configuration.plan())
     assert as_snakemake_compares(configuration.change(PAPER, "clip: 1.5", f"clip: 1.5\n    {said}").plan()) == before
 
@@ -328,7 +328,7 @@ def test_a_value_is_set_at_its_key_however_deep_and_never_beside_it(run_spec):
         ("recipes.batch", "the run has no recipes"),
     ],
 )
-def test_a_value_below_what_a_run_has_not_is_refused(key, why, run_spec):
+def test_a_value_at_a_key_that_a_run_lacks_is_refused(key, why, run_spec):
     with pytest.raises(UserError, match=f"{re.escape(key)}: this key cannot be set: in this run {re.escape(why)}"):
         specs.with_values(run_spec(), {key: 1})
 
@@ -462,14 +462,14 @@ PROTOCOL = """
 
 
 def authors(configuration) -> dict[str, specs.Spec]:
-    """ResNet-9's runs of the first seed by their ε's target."""
+    """Return the authors' protocol's runs of ResNet-9 with the first seed by their ε's target."""
     configuration.change("papers/scalenorm/paper.yaml", "    delta: 1.0e-5\n", f"    delta: 1.0e-5{PROTOCOL}")
     runs = [run for run in configuration.plan().runs.values() if run["model"]["slug"] == "resnet9" and run["seed"] == 34]
     return {run["budget"]["epsilon"]: run for run in runs}
 
 
 def test_the_authors_protocol_spends_what_the_paper_prints(configuration):
-    """2,308 steps of 2,450, which Klause et al. do not say; their levels to a hundredth or so are the proof."""
+    """Klause et al. do not say that 2,308 steps of 2,450 are made; their levels to a hundredth or so prove it."""
     from dpvision.privacy.accounting import Mechanism
 
     runs = authors(configuration)
@@ -480,14 +480,14 @@ def test_the_authors_protocol_spends_what_the_paper_prints(configuration):
         assert spent == pytest.approx(printed, abs=0.015)
 
 
-def test_its_sigma_is_within_their_tolerance_of_what_the_target_needs(configuration):
+def test_the_authors_sigma_is_within_tolerance_of_what_the_target_needs(configuration):
     from dpvision.privacy.accounting import calibrate
 
     for target, run in authors(configuration).items():
         assert run["protocol"]["sigma"] == pytest.approx(calibrate(target, 1e-5, 1 / 49, 2450), abs=0.01)
 
 
-def test_it_holds_nothing_out_and_divides_by_whole_examples(configuration):
+def test_the_authors_protocol_holds_nothing_out_and_divides_by_whole_examples(configuration):
     run = authors(configuration)[3]
     assert (specs.training_count(run), specs.expected_batch(run)) == (50_000, 1020)
     ends = specs.epoch_ends(run)
@@ -495,7 +495,7 @@ def test_it_holds_nothing_out_and_divides_by_whole_examples(configuration):
     assert {after - before for before, after in itertools.pairwise(ends)} == {46, 47}
 
 
-def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them():
+def test_the_authors_physical_batches_are_counted_as_by_a_simulation_of_samples():
     random = np.random.default_rng(0)
     for count, batches, physical in ((50_000, 49, 128), (9_469, 10, 32), (100_000, 98, 521)):
         sizes = random.binomial(count, 1 / batches, 100_000)
@@ -504,7 +504,7 @@ def test_its_physical_batches_are_counted_as_a_simulation_of_samples_counts_them
         )
 
 
-def test_the_search_behind_it_is_that_of_the_protocol_clean(configuration):
+def test_the_authors_protocol_has_the_search_of_the_clean_one(configuration):
     clean = next(run for run in configuration.plan().runs.values() if run["model"]["scale_norm"] is False)
     assert specs.searched_keys(authors(configuration)[3]) == specs.searched_keys(clean)
 

@@ -13,7 +13,7 @@ RESNET9S = "table1 with protocol: clean, dataset: cifar10, model:"
 
 
 def said(**changes: str) -> str:
-    """The comparison above with other words."""
+    """Return the comparison above with other words."""
     words = {"kind": "level", "dataset": "cifar10", "model": "scaleresnet9", "epsilon": "7.42", "than": "71.2"}
     words |= {"claimed": "{above: -2, below: 2}"} | changes
     return "- {" + ", ".join(f"{key}: {value}" for key, value in words.items() if value) + "}"
@@ -116,7 +116,7 @@ def comparisons(of: dict, name: str) -> list[dict]:
 
 
 def seeds(comparison: dict) -> int:
-    """Of its first side; none where the scale leaves it out."""
+    """Count the seeds of its first side: none where the scale leaves it out."""
     return len(comparison["sides"][0]["work"].get("train", {}))
 
 

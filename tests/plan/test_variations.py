@@ -12,14 +12,14 @@ AT = "config/papers/scalenorm/paper.yaml: cells.cifar10"
 
 @pytest.fixture
 def configuration(configuration):
-    """The tests' paper without its numbers in print and its claims, which do not say which of several cells is meant."""
+    """Return the tests' paper without numbers in print and claims, which do not say which of several cells is meant."""
     (configuration.root / "config/papers/scalenorm/published.yaml").unlink()
     page = "  claims:\n    kind: claims\n    title: What the paper says, and whether it holds\n"
     return configuration.change(PAPER, page, "")
 
 
 def varied(configuration, text: str, **settings):
-    """The plan where the group says this, too."""
+    """Return the plan where the group says this, too."""
     return configuration.change(PAPER, GROUP, f"{GROUP}    {text}\n").plan(**settings)
 
 
@@ -136,7 +136,7 @@ def test_splits_of_one_data_set_stand_side_by_side_on_data_prepared_once(configu
 
 
 @pytest.mark.parametrize(("by", "held"), [("permutation", None), ("first", range(3)), ("last", range(17, 20))])
-def test_who_is_held_out(by, held):
+def test_a_split_holds_out_the_examples_that_it_names(by, held):
     data = {"train": 20, "validation": 3, "split_seed": 0} | ({} if by == "permutation" else {"by": by})
     train, out = split_of(data)
     assert sorted([*train, *out]) == list(range(20)) and len(out) == 3
@@ -145,7 +145,7 @@ def test_who_is_held_out(by, held):
         assert list(out) == list(held)
 
 
-def test_who_is_held_out_is_in_the_spec_where_it_is_not_a_permutation(configuration):
+def test_a_spec_says_how_a_split_is_made_where_it_is_no_permutation(configuration):
     planned = varied(configuration, "split: {validation: 5000, by: last}")
     runs = [run_of(planned, cell) for cell in cells_of(planned)]
     assert {run["data"]["by"] for run in runs} == {"last"}
@@ -164,7 +164,7 @@ def test_nothing_chooses_where_nothing_is_held_out(configuration):
     assert any(line.startswith(f"{at}: recipes.resnet9.schedule") and "holds none out" in line for line in found)
 
 
-def test_more_than_all_cannot_be_held_out(configuration):
+def test_all_examples_cannot_be_held_out(configuration):
     found = configuration.change(PAPER, GROUP, f"{GROUP}    split: {{validation: 50000}}\n").complaints()
     assert found == [f"{AT}.split.validation = 50000: must be below 50000, the training examples it is taken from"]
 

@@ -26,7 +26,7 @@ RIGHT = {"what": "nothing wrong", "edits": [], "designs": [], "verdict": "consis
 
 
 class Gone(Exception):
-    """The text that a bug replaces is not there any more."""
+    """An error: the text that a bug replaces is not there any more."""
 
 
 def planted(bug: dict, copy: Path) -> None:

@@ -136,7 +136,7 @@ def test_the_accountants_are_opacus_own_though_it_is_not_imported():
 
 
 def test_small_budgets_find_their_order_beyond_the_usual_grid():
-    """Table 22 at ε = 0.1: 0.1633 on orders up to 63, 0.1045 on dp_accounting's orders, 0.0916 by its PLD accountant."""
+    """Table 22's ε = 0.1 is 0.1633 on orders to 63, 0.1045 on dp_accounting's orders, 0.0916 by its PLD accountant."""
     mechanism = Mechanism(2**18 / 1_271_167, 82.6, 100)
     usual = [i for i, order in enumerate(ORDERS) if order <= 63]
     cut = np.where(np.isin(np.arange(len(ORDERS)), usual), mechanism.rdp(), np.inf)
@@ -149,7 +149,7 @@ def test_small_budgets_find_their_order_beyond_the_usual_grid():
 
 
 def renyi_epsilon(mechanism: Mechanism, delta: float, orders: Iterable[int]) -> float:
-    """At whole orders, straight from the definition: the a-th moment of a binomial mixture of Gaussians."""
+    """Compute ε at whole orders, from the definition: the a-th moment of a binomial mixture of Gaussians."""
     epsilons = []
     for order in orders:
         k = np.arange(order + 1)
@@ -162,7 +162,7 @@ def renyi_epsilon(mechanism: Mechanism, delta: float, orders: Iterable[int]) -> 
 
 
 def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
-    """Of one step, or of any number at q = 1: both directions' hockey-stick divergence in closed form."""
+    """Compute ε of one step, or of any number at q = 1, by the hockey-stick divergence in closed form."""
     assert mechanism.steps == 1 or mechanism.q == 1
     q, sigma = mechanism.q, mechanism.sigma / np.sqrt(mechanism.steps)
 
@@ -215,7 +215,7 @@ def test_more_steps_cost_more_and_more_noise_costs_less(q, sigma, steps, more):
 
 @given(q=RATES, sigma=SIGMAS)
 @settings(max_examples=10, deadline=None)
-def test_no_step_costs_nothing(q, sigma):
+def test_zero_steps_cost_nothing(q, sigma):
     assert Mechanism(q, sigma, 0).epsilon(1e-5) == 0
 
 
@@ -241,7 +241,7 @@ SELECTION = [
 
 
 def divergence(mechanism: Mechanism, order: float) -> float:
-    """Rényi's, of the mixture from the Gaussian, by quadrature."""
+    """Compute Rényi's divergence of the mixture from the Gaussian by quadrature."""
     q, variance = mechanism.q, mechanism.sigma**2
 
     def integrand(x: float) -> float:
@@ -254,7 +254,7 @@ def divergence(mechanism: Mechanism, order: float) -> float:
 
 @pytest.mark.parametrize(("trial", "published"), SELECTION)
 def test_the_price_of_choosing_the_best_of_some_trials(trial, published):
-    """The published values are on orders that are coarse where the theorem's second order, b, is below 2."""
+    """Published values are on orders that are coarse where the theorem's second order, b, is below 2."""
     for mean, epsilon in zip((10, 30, 100), published, strict=True):
         if epsilon:
             assert 0.97 * epsilon < selection_epsilon(trial.rdp(), mean, 1e-5) < 1.005 * epsilon
@@ -276,6 +276,6 @@ def test_choosing_costs_more_than_a_trial_and_the_more_trials_the_more():
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.9])
-def test_the_tighter_accountant_never_goes_below_nothing(delta):
+def test_the_tighter_accountant_never_goes_below_zero(delta):
     assert prv_epsilon(Mechanism(0.64, 10.0, 50), delta) == 0.0
     assert prv_epsilon(Mechanism(0.64, 2.0, 50), 0.01) > 5

@@ -30,7 +30,7 @@ def vector(tensors: list[Tensor]) -> Tensor:
 
 
 class Scaled(nn.Module):
-    """With a parameter that has no dimension."""
+    """A network with a parameter that has no dimension."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ def test_the_clipped_sum(check, way, narrow, made_up, one_at_a_time):
 
 
 def the_sum_clipped(self: OpacusHooks, images: Tensor, labels: Tensor) -> clipping.Gradients:
-    """Instead of each example's gradient."""
+    """Clip the sum instead of each example's gradient."""
     images = images.detach().requires_grad_()
     losses = cross_entropy(self.module(images), labels, reduction="none")
     losses.sum().backward(inputs=[images])
@@ -251,7 +251,7 @@ def test_batch_normalisation_is_refused(way, reason, narrow, made_up):
 
 
 class Reused(nn.Module):
-    """One layer twice, and one weight in two layers."""
+    """A network that uses one layer twice, and one weight in two layers."""
 
     def __init__(self) -> None:
         super().__init__()

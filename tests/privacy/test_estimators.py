@@ -1,4 +1,4 @@
-"""What counts prove: the estimators of an audit against worked values, and against mechanisms whose ε is known."""
+"""An audit's estimators say what counts prove: held against worked values, and mechanisms whose ε is known."""
 
 import math
 
@@ -111,7 +111,7 @@ def test_rates_prove_the_worked_mu_and_a_negative_one_proves_nothing(row):
 @pytest.mark.parametrize("mechanism", CLAIMS)
 @pytest.mark.parametrize("delta", [1e-5, 0.01, 0.1])
 def test_the_score_s_distribution_has_the_epsilon_of_the_tighter_accountant(mechanism, delta):
-    """Which is an upper bound, by its 0.01: worked out twice, from one step's density and by privacy random variables."""
+    """ε is worked out from one step's density and by privacy random variables, whose bound is higher, by its 0.01."""
     above = prv_epsilon(mechanism, delta) - Scores.of(mechanism).epsilon(delta)
     assert 0 < above < 0.02
 
@@ -150,7 +150,7 @@ def test_planned_thresholds_give_the_expected_bounds_of_the_claimed_mechanism_an
 @settings(deadline=None, max_examples=20)
 @given(st.floats(0.1, 3), st.integers(0, 10**6))
 def test_bounds_are_missed_no_more_often_than_their_confidence_says(mu, seed):
-    """Of 200 audits of a Gaussian mechanism at 95 %: by chance more than 25 are missed once in 10,000."""
+    """200 audits of a Gaussian mechanism at 95 % miss more than 25 bounds by chance once in 10,000."""
     random, count, threshold = np.random.default_rng(seed), 300, mu / 2 + 0.3
     missed = 0
     for _ in range(200):

@@ -41,7 +41,7 @@ def vector(tensors: Any) -> Tensor:
 
 
 def rows_of(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-    """Examples x parameters, by PyTorch's gradient of one example at a time; a parameter that is not used has zeros."""
+    """Compute PyTorch's gradient of one example at a time: examples x parameters, zeros where one is not used."""
     plain, rows = copy.deepcopy(network), []
     parameters = [p for p in plain.parameters() if p.requires_grad]
     for example, label in zip(images, labels, strict=True):
@@ -67,7 +67,7 @@ def is_the_clipped_sum(way: ClippedSum, rows: Tensor, images: Tensor, labels: Te
 
 
 def agrees(network: nn.Module, images: Tensor, labels: Tensor, /, rtol: float = 0, **choices: Any) -> None:
-    """With one example at a time; half of the examples are longer than C."""
+    """Check the engine against one example at a time. Half of the examples' gradients are longer than C."""
     rows = rows_of(network, images, labels)
     assert (rows != 0).any()
     way = ClippedSum(network, 0.9 * rows.norm(dim=1).median().item(), choices=UNTIMED | choices)
@@ -75,13 +75,13 @@ def agrees(network: nn.Module, images: Tensor, labels: Tensor, /, rtol: float = 
 
 
 def net(*layers: nn.Module, shape: Shape = SHAPE) -> nn.Module:
-    """The layers, and a classifier of whatever they give."""
+    """Return the layers with a classifier of whatever they give."""
     size = nn.Sequential(*layers)(torch.zeros(2, *shape)).flatten(1).shape[1]
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(size, 3)).double()
 
 
 class Net(nn.Module):
-    """Parameters and layers by name, and what is done with them; the last layer is a classifier of all that comes out."""
+    """A network of named parameters and layers and its work with them; the last layer classifies all that comes out."""
 
     def __init__(self, work: Callable[[Any, Tensor], Tensor], shape: Shape = SHAPE, **parts: Any) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ def frozen(layer: nn.Module, *names: str) -> nn.Module:
 
 
 def gained(layer: StandardizedConv2d) -> StandardizedConv2d:
-    """Gains from -1 to 2 and 0 among them; the last filter constant, the one before almost."""
+    """Set gains from -1 to 2 and 0 among them; make the last filter constant, the one before almost."""
     with torch.no_grad():
         layer.gain.copy_(torch.linspace(-1, 2, len(layer.gain)))
         layer.gain[1] = 0
@@ -117,7 +117,7 @@ def gained(layer: StandardizedConv2d) -> StandardizedConv2d:
 
 
 def tilted(layer: StandardizedConv2d) -> StandardizedConv2d:
-    """Gains of both signs and away from 0, biases less than those: what the filters make can be told from the output."""
+    """Set gains of both signs and away from 0, and smaller biases: the output then tells what the filters make."""
     with torch.no_grad():
         layer.gain.copy_(torch.linspace(0.5, 2, len(layer.gain)))
         layer.gain[::2] *= -1
@@ -127,7 +127,7 @@ def tilted(layer: StandardizedConv2d) -> StandardizedConv2d:
 
 
 def drowned(layer: StandardizedConv2d) -> StandardizedConv2d:
-    """Biases so large that the output says little of what the filters made."""
+    """Set biases so large that the output says little of what the filters made."""
     with torch.no_grad():
         layer.bias.copy_(torch.linspace(1e5, 1e6, len(layer.bias)))
         layer.gain.mul_(1e-2)
@@ -232,7 +232,7 @@ class Divided(nn.Module):
 
 
 class MaskedAttention(nn.Module):
-    """PyTorch's module, with a mask for every head of every example."""
+    """PyTorch's attention, with a mask for every head of every example."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -245,7 +245,7 @@ class MaskedAttention(nn.Module):
 
 
 class Attention(nn.Module):
-    """PyTorch's module, of a sequence with itself or with its first half."""
+    """PyTorch's attention, of a sequence with itself or with its first half."""
 
     def __init__(self, half: bool = False, **options: Any) -> None:
         super().__init__()
@@ -552,7 +552,7 @@ def test_images_that_are_views_of_memory_in_any_way_agree_too():
 @pytest.mark.parametrize("memory_format", ["contiguous", "channels last"])
 @pytest.mark.parametrize("first", [lambda c: nn.GroupNorm(1, c), lambda c: conv(c, 2, 1), lambda c: nn.Mish()])
 def test_images_with_a_side_or_a_channel_of_one_agree(shape, memory_format, first):
-    """Their order in memory is either one."""
+    """Such images agree in either order in memory."""
     network = net(first(shape[0]), nn.GroupNorm(1, 2 if isinstance(first(1), nn.Conv2d) else shape[0]), shape=shape)
     for count, views in product((1, 3), (None, 1, 2)):
         agrees(network, *examples_of(count, shape, views), memory_format=memory_format, mish="pieces")
@@ -578,7 +578,7 @@ def test_nothing_is_left_behind():
 
 @st.composite
 def networks(draw: Any) -> tuple[nn.Module, Shape, dict[str, str]]:
-    """Layers of random geometry one behind the other, and random ways for them."""
+    """Draw layers of random geometry one behind the other, and random ways for them."""
     shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)))
     layers: list[nn.Module] = []
     pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -641,7 +641,7 @@ def written(how: Callable[[Tensor, Tensor], Any]) -> Callable[[], nn.Module]:
 
 
 def into_a_buffer(n: Any, x: Tensor) -> Tensor:
-    """What is made of data, hidden in a tensor that was not."""
+    """Hide what is made of data in a tensor that was not."""
     buffer = torch.zeros(len(x), 2, 6, 5, dtype=x.dtype)
     buffer[:, :, 1:] = x[:, :, 1:]
     return torch.tanh(n.conv(buffer))
@@ -664,7 +664,7 @@ def following() -> dict[str, nn.Module]:
 
 
 class OwnProduct(torch.autograd.Function):
-    """x * p, out of the tape's sight."""
+    """A function x * p that the tape does not see."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: Tensor) -> Tensor:
@@ -766,7 +766,7 @@ def test_a_network_that_mixes_is_refused_even_if_the_first_batch_is_one_example(
 
 
 def test_what_is_lost_where_the_first_gradients_are_zero_is_caught(monkeypatch):
-    """Behind a scalar that starts at 0 no gradient is there to compare, yet."""
+    """A scalar that starts at 0 leaves no gradient behind it to compare, yet."""
 
     def work(n: Any, x: Tensor) -> Tensor:
         return x + n.scale * n.linear(x)
@@ -827,8 +827,8 @@ def test_a_weight_used_behind_the_tapes_back_is_caught():
         ClippedSum(Net(work, p=of_lengths(5)), CLIP, choices=UNTIMED)(*examples_of(4))
 
 
-def test_in_single_precision_norms_of_single_numbers_do_not_enlarge_what_rounding_leaves():
-    """One group a channel on maps that are pooled to one pixel: a scale of 316, and its cube where terms should cancel."""
+def test_normalising_single_numbers_does_not_enlarge_rounding_in_float32():
+    """One group a channel on maps pooled to one pixel gives a scale of 316, and its cube where terms should cancel."""
     torch.manual_seed(0)
     model = {"family": "resnet9", "scale_norm": True, "groups": "channels", "norm": "group", "order": "norm-activation"}
     network = build(model | {"width": 0.25}, 3, 1)
@@ -991,7 +991,7 @@ SMALL_SHAPE = (16, 3, 4)
 
 
 def bare(first: Callable[..., nn.Module] = nn.Conv2d) -> nn.Module:
-    """Gradients as large and as small as its images; every way fits both convolutions."""
+    """Build a network with gradients as large and as small as its images; every way fits both convolutions."""
     layers = [first(16, 16, 3, padding=1, bias=False), nn.Mish(), nn.Conv2d(16, 16, 3, padding=1, bias=False)]
     return nn.Sequential(*layers, nn.Mish(), nn.Flatten(), nn.Linear(192, 3, bias=False))
 
@@ -1038,7 +1038,7 @@ def test_no_example_moves_the_sum_by_more_than_c_however_it_is_cut(cut):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("first", [nn.Conv2d, StandardizedConv2d])
 def test_a_norm_is_never_less_than_what_is_added(way, first):
-    """Gradients of a constant and of a lonely pixel: products of patches that all add up, and that all cancel."""
+    """Gradients of a constant and of a lonely pixel have products of patches that all add up, and that all cancel."""
     network = bare(first)
     layers = {name: way for name, p in network.named_parameters() if p.dim() == 4}
     images = torch.zeros(4, *SMALL_SHAPE)
@@ -1218,7 +1218,7 @@ def test_what_was_chosen_for_short_sequences_serves_long_ones(size):
 
 
 def test_a_shared_weights_norm_is_not_taken_alone():
-    """The norm of a sum is no sum of norms; pinning the way that knows but norms is an error."""
+    """The norm of a sum is no sum of norms: pinning the way that computes norms alone is an error."""
     network = Net(lambda n, x: n.conv(n.conv(x)), SMALL_SHAPE, conv=conv(16, 16, padding=1))
     with pytest.raises(ValueError, match=r"^conv.weight: .*gram"):
         ClippedSum(network, CLIP, choices=UNTIMED | {"layers": {"conv.weight": "gram"}})(*examples_of(4, SMALL_SHAPE))
@@ -1235,7 +1235,7 @@ def test_what_is_written_over_a_standardised_output_is_not_taken_for_it(way, inp
 
 
 def property_of(views: int | None, way: str, first: Callable[..., nn.Module] = nn.Conv2d) -> None:
-    """Agreement, in the small network whose every convolution can go every way."""
+    """Check agreement in the small network whose every convolution can go every way."""
     network, (images, labels) = bare(first).double(), examples_of(4, SMALL_SHAPE, views)
     images *= torch.logspace(-1, 1, 4).view(-1, *[1] * (images.dim() - 1))
     agrees(network, images, labels, layers={"0.weight": way, "2.weight": way})
@@ -1281,7 +1281,7 @@ def gram_with(factors_of: Callable[[Tensor, int], Tensor]) -> Callable:
 
 
 def neighbours(self: Convolution, x: Tensor, g: Tensor, examples: int, original: Callable = Convolution.grouped) -> Tensor:
-    """Views lie example by example; here they are taken as if they lay view by view."""
+    """Take views as if they lay view by view, though they lie example by example."""
     x, g = (t.unflatten(0, (-1, examples)).transpose(0, 1).flatten(0, 1) for t in (x, g))
     return original(self, x, g, examples)
 
@@ -1363,7 +1363,7 @@ def test_a_planted_bug_is_noticed(owner, name, bug, check, monkeypatch):
 
 
 def test_nothing_of_a_pass_stays_in_memory():
-    """What a contribution holds of the data must not hold the graph, and with it the contribution."""
+    """The data that a contribution holds must not hold the graph, and with it the contribution."""
     network = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.Tanh(), nn.Conv2d(16, 16, 3, padding=1), nn.Flatten())
     way = ClippedSum(network.double(), CLIP, choices={**UNTIMED, "layers": {"0.weight": "gram", "2.weight": "gram"}})
     for _ in range(3):

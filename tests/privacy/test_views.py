@@ -1,4 +1,4 @@
-"""With K views of each example it is their mean gradient that is clipped, and one example is worth at most C as before."""
+"""The mean gradient of an example's K views is clipped, and one example is worth at most C as before."""
 
 import copy
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def with_views(made_up: Any, count: int, dtype: torch.dtype = torch.float64) -> 
 
 
 def mean_gradients(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-    """Examples x parameters: view by view, each by itself, then their mean."""
+    """Compute gradients view by view, each by itself, then their mean: examples x parameters."""
     plain = copy.deepcopy(network)
     rows = []
     for example, label in zip(images, labels, strict=True):
@@ -97,7 +97,7 @@ def views_clipped_apart(divisor: int) -> Callable:
 
 
 def gathered(how: Callable[[Tensor, int], Tensor]) -> Callable:
-    """The hooks' gradients, one a view, put together in another way."""
+    """Return a bug that puts the hooks' gradients, one a view, together in another way."""
 
     def bug(self: OpacusHooks, views: int) -> list[Tensor]:
         return [how(sample, views) for sample in hooks_samples(self)]

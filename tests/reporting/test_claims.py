@@ -19,7 +19,7 @@ ABOVE = {"above": 0, "below": None, "about": None}
 
 
 def side(model: str, seeds: tuple[str, ...] = SEEDS, epsilon: float | None = 7.42, **more: Any) -> dict[str, Any]:
-    """Its work is of whatever stage a comparison looks at; analyses have names of their own."""
+    """Return a side with work of whatever stage a comparison looks at. Analyses have names of their own."""
     at = {"dataset": "digits", "model": model, "epsilon": epsilon}
     names = {"train": "{}{}", "hessian": "{}{}-x", "activations": "{}{}-x"}
     return {"at": at, "work": {stage: {s: name.format(model, s) for s in seeds} for stage, name in names.items()}} | more
@@ -43,7 +43,7 @@ def page(*stated: dict[str, Any], scale: str = "paper", **more: Any) -> dict[str
 
 
 class Made:
-    """Records in a folder, and the files that they are."""
+    """A folder of records, and the files that they are."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files = folder, []
@@ -85,7 +85,7 @@ def test_a_difference_in_another_metric(made):
     assert made.outcome(comparison("difference", side("a"), side("b"), metric="top5")).values == approx({"1": 10, "2": 10})
 
 
-def test_of_a_recipe_that_averages_it_is_the_averaged_weights_accuracy(made):
+def test_a_recipe_that_averages_is_compared_by_its_averaged_weights(made):
     made.accuracies("a", 70, 70, averaged={"test": {"top1": 0.75, "top5": 1}})
     made.accuracies("b", 70, 70)
     assert made.outcome(comparison("difference", side("a"), side("b"))).values == approx({"1": 5, "2": 5})
@@ -141,7 +141,7 @@ def test_curvature_that_has_no_finite_value_is_left_out(made):
 
 
 def histogram(*shares: float, mean: float = 0.7, place: str = "V_A") -> str:
-    """Bars of width one from -1 on."""
+    """Return a histogram's CSV, with bars of width one from -1 on."""
     rows = [f"{place},{left - 1},{left},{share},{mean},0.76" for left, share in enumerate(shares)]
     return "\n".join(["place,left,right,density,mean,std", *rows, "V_R,0,1,1,9,9"])
 
@@ -150,7 +150,7 @@ def histogram(*shares: float, mean: float = 0.7, place: str = "V_A") -> str:
     ("moment", "value"), [("mean", 0.7), ("std", 0.76), ("positive", 0.75), ("skewness", 0.6873), ("asymmetry", 0.6873)]
 )
 def test_moments_of_activations(made, moment, value):
-    """Middles at -0.5, 0.5, 1.5, 2.5 with shares 1/4, 1/2, 0, 1/4: mean 0.75, variance 1.1875, third moment 0.84375."""
+    """Shares 1/4, 1/2, 0, 1/4 at -0.5, 0.5, 1.5, 2.5 have mean 0.75, variance 1.1875, third moment 0.84375."""
     made.add("a1-x", "histograms.csv", histogram(0.25, 0.5, 0, 0.25))
     found = made.outcome(comparison("moment", side("a"), places=["V_A"], moment=moment))
     expected = 0.84375 / 1.1875**1.5 if moment in ("skewness", "asymmetry") else value
@@ -179,8 +179,8 @@ def test_what_both_end_with_is_reached_when_it_is_first_there(made, unit, value)
 
 
 @pytest.mark.parametrize("names", ["ab", "ba"])
-def test_which_of_the_two_is_the_better_one_turns_the_sign_and_no_more(made, names):
-    """Against the second one's own end the better of two equals would win by more than it can lose."""
+def test_swapping_the_sides_changes_the_sign_and_no_more(made, names):
+    """A goal at the second side's own end would let the better of two equals win by more than it can lose."""
     histories = {"a1": (0.1, 0.2, 0.3), "b1": (0.6, 0.5, 0.5)}
     for run, accuracies in histories.items():
         rows = [f"{epoch},{top1}" for epoch, top1 in enumerate(accuracies, 1)]
@@ -250,7 +250,7 @@ def test_every_kind_is_not_run_without_records(made):
 
 @pytest.fixture
 def written(made, tmp_path):
-    """Writes the page and gives back the rows of its CSV and its text."""
+    """Write the page and return the rows of its CSV and its text."""
     made.accuracies("a", 72.0, 72.1, 72.2)
     made.accuracies("b", 71.0, 71.0, 71.2)
 

@@ -20,13 +20,13 @@ EVERY_RUN = [run for runs in RUNS.values() for run in runs.values()]
 
 
 def at(model: str, **changes: Any) -> dict[str, Any]:
-    """All coordinates of a cell."""
+    """Return all coordinates of a cell."""
     there = {"dataset": "digits", "model": model, "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-4}
     return there | {"protocol": "clean"} | changes
 
 
 def spec_of(kind: str, stage: str, name: str, seeds: tuple[str, ...] = ("1", "2")) -> dict[str, Any]:
-    """Of a figure whose cells have the work of a stage, each called by its run."""
+    """Return the spec of a figure whose cells have the work of a stage, each called by its run."""
     work = {model: {stage: {seed: name.format(runs[seed]) for seed in seeds}} for model, runs in RUNS.items()}
     cells = [{"at": at(model), "work": there} for model, there in work.items()]
     return {"kind": kind, "artifact": "figure", "scale": "demo", "cells": cells}

@@ -22,7 +22,7 @@ def planned() -> plan.Plan:
 
 
 def of(planned: plan.Plan, model: str, seed: int) -> str:
-    """The run of that seed at ε = 7.42."""
+    """Return the name of the model's run of that seed at ε = 7.42."""
     runs = planned.runs.items()
     return next(name for name, run in runs if name.startswith(f"cifar10-{model}-eps7.42") and run["seed"] == seed)
 

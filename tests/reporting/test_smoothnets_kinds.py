@@ -46,7 +46,7 @@ def fill(file: Path) -> None:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Callable[[str, str], tuple[list[dict[str, str]], str]]:
-    """The rows of an artifact's CSV, and the text of its Markdown or SVG."""
+    """Make an artifact and return the rows of its CSV, and the text of its Markdown or SVG."""
 
     def make(name: str, scale: str = "paper") -> tuple[list[dict[str, str]], str]:
         planned = plan.load({"papers": ["smoothnets"], "scale": scale})

@@ -38,7 +38,7 @@ RUN = {
 
 
 def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict, said: dict) -> dict[str, str]:
-    """Its best epoch is a point better than its last step; `said`: metrics instead."""
+    """Write a record whose best epoch is a point better than its last step; `said` replaces these metrics."""
     (folder / run).mkdir(parents=True)
     metrics = {
         name: {"test": {"top1": value, "top5": 1.0}} for name, value in (("last_step", top1), ("best_epoch", top1 + 0.01))
@@ -54,10 +54,10 @@ def record(folder: Path, run: str, top1: float, averaged: float | None, made_by:
 
 @pytest.fixture
 def table(tmp_path):
-    """Writes the table and gives back its rows, its Markdown and its LaTeX."""
+    """Write the table and return its rows, its Markdown and its LaTeX."""
 
     def write(accuracy=ACCURACY, averaged=None, made_by=None, said=None, **changes):
-        """By run: the averaged weights' accuracy, what its provenance says instead, and what its metrics say instead."""
+        """Take by run the averaged weights' accuracy, and what its provenance and its metrics say instead."""
         files = [
             record(
                 tmp_path / "runs",
@@ -221,7 +221,7 @@ def test_the_authors_protocol_has_a_row_of_its_own_and_changes_nothing_of_ours(t
     assert paper["published"] == clean["published"] == "71.4"
 
 
-def test_who_reads_a_table_of_both_protocols_has_a_row_of_each_and_the_printed_number_beside_both(table):
+def test_a_table_of_both_protocols_has_a_row_of_each_and_the_printed_number_beside_both(table):
     markdown = table(**BOTH)[1]
     assert "| protocol | ε = 7.42 |" in markdown
     assert "| clean | 71.00 ± 2.65 (3) / 71.4 |" in markdown and "| authors' code | 74.00 ± 4.36 (3) / 71.4 |" in markdown
@@ -264,7 +264,7 @@ def test_averaged_weights_have_a_column_where_every_seed_has_them(table):
     assert "moving average" in markdown
 
 
-def test_without_them_nothing_is_said_of_averages_and_of_the_authors_protocol(table):
+def test_a_table_without_averages_and_the_authors_protocol_says_nothing_of_them(table):
     rows, markdown, _ = table()
     assert not {"averaged", "last_step", "selection"} & {*rows[0]}
     assert "moving average" not in markdown and "Authors' code" not in markdown

@@ -30,7 +30,7 @@ def between(low: float | None, high: float | None, about: list[float] | None = N
 
 
 def test_the_interval_is_students():
-    """0.3, 0.5, 1.0: mean 0.6, standard deviation 0.3606, t(0.975, 2) = 4.3027."""
+    """0.3, 0.5, 1.0 have mean 0.6 and standard deviation 0.3606; t(0.975, 2) is 4.3027."""
     assert estimate([0.3, 0.5, 1.0]) == pytest.approx(
         (0.6, 0.6 - 4.3027 * 0.36056 / 3**0.5, 0.6 + 4.3027 * 0.36056 / 3**0.5), rel=1e-4
     )

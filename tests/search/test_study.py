@@ -35,7 +35,7 @@ GROUPS = [1, 2, 4, "channels"]
 
 
 class Place:
-    """Where a study lives."""
+    """The place of a study: its spec, its data and its folder."""
 
     def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
         self.folder, self.data, self.spec = folder, data, spec
@@ -81,7 +81,7 @@ def place(tmp_path, digits, run_spec) -> Callable[..., Place]:
 
 
 class Pretended:
-    """In place of a training: the accuracies of its epochs are known beforehand; the loss is 1 - accuracy, or known too."""
+    """A stand-in for a training: its epochs' accuracies are known before; the loss is 1 - accuracy, or known too."""
 
     accuracies: Callable[[Any], list[float]]
 
@@ -248,7 +248,7 @@ def test_a_grid_tries_every_combination_in_its_order(place, pretend):
     assert found == list(itertools.product(*SPACE.values()))
 
 
-def test_chance_tries_every_combination_once_and_does_not_look_at_accuracies(place, pretend):
+def test_random_search_tries_every_combination_once_and_ignores_accuracies(place, pretend):
     orders = []
     for name, accuracy in [("low", [0.1]), ("high", [0.9])]:
         pretend(lambda groups, accuracy=accuracy: accuracy)
@@ -266,7 +266,7 @@ RANGES = {
 
 
 def score(params: dict[str, float]) -> float:
-    """Of a trial whose training is pretended: best in the middle of every range."""
+    """Score a trial whose training is pretended: best in the middle of every range."""
     return -abs(params["recipe.clip"] - 10) - abs(math.log10(params["recipe.optimizer.learning_rate"]) + 3)
 
 
@@ -294,7 +294,7 @@ def test_whole_numbers_of_a_range_are_tried_once_each(place):
 
 @pytest.mark.parametrize("sampler", ["tpe", "random"])
 def test_values_are_drawn_the_same_wherever_a_worker_died_while_it_drew_them(place, sampler, monkeypatch):
-    """The eleventh trial and those behind it are TPE's own proposals, by what the others came to."""
+    """TPE itself proposes the eleventh trial and those after it, by what the others came to."""
     drawn: dict[str, list] = {}
     suggest = optuna.Trial._suggest
     for name in ("undisturbed", "disturbed"):
@@ -509,7 +509,7 @@ def test_a_trial_below_the_threshold_is_given_up_at_that_epoch_and_not_before(pl
     assert (best["values"], best["trials"], best["pruned"]) == ({"model.groups": 1}, 4, 2)
 
 
-def test_a_real_trial_is_given_up_too(place):
+def test_a_trial_with_a_real_training_is_given_up_too(place):
     here = place(prune_below=0.99, trials=1).work()
     assert len(here.study().trials(TrialState.PRUNED)) == 1
 
@@ -566,7 +566,7 @@ def test_half_a_line_of_a_killed_worker_is_cut_off(place, pretend):
 
 
 def test_a_relative_folder_will_do(place, pretend, monkeypatch):
-    """Snakemake's are."""
+    """Snakemake's folders are relative."""
     pretend(lambda groups: [0.5])
     here = place()
     monkeypatch.chdir(here.folder.parent)
@@ -602,7 +602,7 @@ def test_a_trials_lock_is_held_as_long_as_it_runs(place):
         pass
 
 
-def test_who_asks_for_a_trial_does_so_alone(place, monkeypatch):
+def test_one_worker_at_a_time_asks_for_a_trial(place, monkeypatch):
     here = place()
     shared = here.study()
     ask, alone = shared._ask, []

@@ -23,7 +23,7 @@ KEYS = ["model.groups", "recipe.clip", "recipe.epochs", "recipe.optimizer.learni
 
 @pytest.fixture(scope="session")
 def study(made) -> tuple[str, specs.Spec]:
-    """The name and the spec of the search that tunes."""
+    """Return the name and the spec of the search that tunes."""
     ((name, spec),) = ((name, spec) for name, spec in made.plan.of("search").items() if sorted(spec["space"]) == KEYS)
     return name, spec
 

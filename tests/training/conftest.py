@@ -22,7 +22,7 @@ def prepared(digits: Path, run_spec: Callable[..., dict]) -> Prepared:
 
 @pytest.fixture(scope="session")
 def training(prepared: Prepared, run_spec: Callable[..., dict], digits: Path) -> Callable[..., Training]:
-    """One that is about to begin; `changes` as of `run_spec`. All share what is decided by timing: bits are compared."""
+    """Return a training not yet begun; `changes` as of `run_spec`. All share what timing decides: bits are compared."""
 
     def make(changes: dict[str, Any] | None = None, data: Prepared = prepared, physical: int = PHYSICAL) -> Training:
         return Training(run_spec(changes), data, physical, torch.device("cpu"), digits.parent / "choices")
@@ -32,7 +32,7 @@ def training(prepared: Prepared, run_spec: Callable[..., dict], digits: Path) ->
 
 @pytest.fixture(scope="session")
 def trained(training: Callable[..., Training]) -> Training:
-    """One that is over; to be looked at only."""
+    """Return a training that is over; to be looked at only."""
     done = training()
     done.run()
     return done
@@ -40,7 +40,7 @@ def trained(training: Callable[..., Training]) -> Training:
 
 @pytest.fixture(scope="session")
 def garbled(prepared: Prepared) -> Prepared:
-    """The same data with a test split that says nothing."""
+    """Return the same data with a test split that says nothing."""
     random = np.random.default_rng(0)
     images = random.integers(0, 256, prepared.test_images.shape, dtype=np.uint8)
     labels = random.integers(0, 10, prepared.test_labels.shape)
@@ -49,7 +49,7 @@ def garbled(prepared: Prepared) -> Prepared:
 
 @pytest.fixture(scope="session")
 def advance() -> Callable[[Training, int], None]:
-    """Goes on to a certain step and stops there."""
+    """Run a training on to a certain step and stop it there."""
 
     class Stop(Exception):
         pass

@@ -1,4 +1,4 @@
-"""On a workstation with several graphics cards every job has its own, for as long as it lives."""
+"""Every job on a workstation with several graphics cards has its own, for as long as it lives."""
 
 import os
 import select
@@ -26,7 +26,7 @@ with cards.taken(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])):
 
 
 class Job:
-    """Another process; it has its cards until it is told to go on or killed."""
+    """A process that has its cards until it is told to go on or killed."""
 
     def __init__(self, folder: Path, count: int, there: int, **environment: str) -> None:
         rest = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}
@@ -35,7 +35,7 @@ class Job:
         self.process = subprocess.Popen(command, env=rest | environment, text=True, **pipes)  # type: ignore[call-overload]
 
     def cards(self) -> str:
-        """Those that it sees, once it has them."""
+        """Return the cards that the process sees, once it has them."""
         return self._line(self.process.stdout).strip()
 
     def says(self) -> str:

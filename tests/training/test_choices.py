@@ -1,4 +1,4 @@
-"""What the first run decides by timing holds for all of its kind, so that a run repeats bit for bit."""
+"""The first run of a kind decides by timing for all of its kind, so that a run repeats bit for bit."""
 
 import json
 

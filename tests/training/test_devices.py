@@ -33,7 +33,7 @@ PHYSICAL = 16
 
 
 def in_processes(folder: Path, count: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """What `function(devices, *arguments)` gives in each of `count` processes."""
+    """Return what `function(devices, *arguments)` gives in each of `count` processes."""
     names = [folder / f"{rank}.pt" for rank in range(count)]
     started = [jobs.CONTEXT.Process(target=_process, args=(rank, count, folder, function, arguments)) for rank in range(count)]
     for process in started:
@@ -54,7 +54,7 @@ def _process(rank: int, count: int, folder: Path, function: Callable[..., Any], 
 
 
 def trained(devices: Devices, data: Path, spec: specs.Spec, steps: int, bug: str | None = None) -> dict[str, Any]:
-    """In float64, after some steps: the whole state, and the samples that were drawn."""
+    """Train for some steps in float64; return the whole state, and the samples that were drawn."""
     if bug:
         BUGS[bug]()
     training = Training(spec, load(data, data_part(spec)), PHYSICAL, torch.device("cpu"), devices=devices)
@@ -71,7 +71,7 @@ def trained(devices: Devices, data: Path, spec: specs.Spec, steps: int, bug: str
 
 
 def close(ours: Any, theirs: Any) -> None:
-    """Up to rounding in float64, whatever they hold; but for times."""
+    """Check that both are equal up to rounding in float64, whatever they hold; but for times and choices."""
     if isinstance(ours, dict):
         assert ours.keys() == theirs.keys()
         for key in ours.keys() - {"seconds", "choices"}:
@@ -116,7 +116,7 @@ def is_as_on_one(folder: Path, data: Path, count: int, spec: specs.Spec, steps: 
     ],
 )
 def test_the_steps_are_those_of_one_process_up_to_rounding(count, steps, changes, digits, run_spec, tmp_path):
-    """Samples, views, noise, losses, norms, evaluation, optimiser, schedule and average."""
+    """Samples, views, noise, losses, norms, evaluation, optimiser, schedule and average all agree."""
     is_as_on_one(tmp_path, digits, count, run_spec({**changes, "recipe.gpus": count}), steps)
 
 
@@ -204,7 +204,7 @@ def test_weights_that_differ_in_their_last_bit_are_an_error_of_every_process(tmp
 
 
 class Place:
-    """Where a run on two devices lives."""
+    """The place of a run on two devices: its record, its checkpoint and its log."""
 
     def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
         self.record, self.checkpoint, self.log = folder / "run", folder / "checkpoint", folder / "log"
@@ -230,14 +230,14 @@ def place(tmp_path, digits, run_spec) -> Callable[..., Place]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, digits, run_spec) -> Place:
-    """A run on two devices that nothing interrupted, of a job with two threads."""
+    """Return a run on two devices that nothing interrupted, of a job with two threads."""
     here = Place(tmp_path_factory.mktemp("whole"), digits, run_spec({"recipe.gpus": 2}))
     assert here.start(jobs.train_on_two_threads).end() == 0, here.said()
     return here
 
 
 def other_process(job: jobs.Job) -> psutil.Process:
-    """Once it is one: until then its parent waits for it, and would for ever if it were stopped."""
+    """Return the other process once it is one: its parent waits until then, and would for ever if it were stopped."""
     first = psutil.Process(job.process.pid)
     job.reaches(lambda: any("dpvision.training.peer" in other.cmdline() for other in first.children()))
     (other,) = first.children()
@@ -352,7 +352,7 @@ def test_an_error_in_the_first_process_is_its_own_and_ends_the_others(place):
 # --- one ---
 
 
-def test_one_device_starts_nothing(monkeypatch):
+def test_one_device_starts_no_other_process(monkeypatch):
     monkeypatch.delattr(devices_module.subprocess, "Popen")
     with together(1, ()) as devices:
         assert devices is ALONE

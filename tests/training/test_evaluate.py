@@ -1,4 +1,4 @@
-"""On a CPU a network is evaluated by other routes than PyTorch's own, to the same numbers."""
+"""A network on a CPU is evaluated by other routes than PyTorch's own, to the same numbers."""
 
 import pytest
 import torch

@@ -81,7 +81,7 @@ def test_the_authors_protocol_takes_sigma_steps_and_rate_as_they_are(training):
     assert theirs.mechanism.sigma == theirs.step.sigma
 
 
-def test_its_test_split_is_what_steers_and_chooses(training):
+def test_the_authors_protocol_steers_and_chooses_by_the_test_split(training):
     theirs = training(AUTHORS)
     theirs.run()
     for row in theirs.history:
@@ -260,7 +260,7 @@ def test_with_views_average_and_bfloat16_too_it_goes_on_to_the_same_bits(trainin
 
 
 def test_the_average_follows_the_parameters_by_the_formula_and_leaves_them_alone(trained, training):
-    """As a sum over all parameters that ever were: 40 steps at a decay that the first steps are below."""
+    """The average is a sum over all parameters that ever were: 40 steps at a decay that the first steps are below."""
     averaged = training({"recipe.averaging": {"decay": 0.7}})
     seen, averages = [weights(averaged)], []
 
@@ -325,8 +325,8 @@ def test_black_beside_an_image_is_black_among_the_normalised_pixels(training):
     assert 0.02 < (made == 0).double().mean() < 0.33
 
 
-def test_sgd_is_the_formula_s(training):
-    """Of what a plain step of rate 1 takes: the noise and the samples are the same where the specs are."""
+def test_sgd_follows_the_formula_of_momentum(training):
+    """Three steps move the weights by the formula of momentum, from the gradients that the optimiser got."""
     run = training({"recipe.optimizer": {"name": "sgd", "learning_rate": 0.5, "momentum": 0.9}})
     group = run.optimizer.param_groups[0]
     assert {key: group[key] for key in ("lr", "momentum", "dampening", "weight_decay", "nesterov")} == {
@@ -395,7 +395,7 @@ def test_seeds_start_from_other_weights_and_runs_of_a_seed_from_the_same(trainin
 
 @pytest.mark.parametrize("change", [{"seed": 35}, {"budget.epsilon": 3.0}, {"model.groups": 1}], ids=str)
 def test_no_two_runs_share_noise_or_samples(training, change):
-    """Runs of a seed too: two releases with the same noise on different gradients would give both away."""
+    """Runs of one seed differ too: two releases with the same noise on different gradients would give both away."""
     ours, theirs = training(), training(change)
     noise = [torch.randn(10_000, generator=t.noise) for t in (ours, theirs)]
     assert abs(torch.corrcoef(torch.stack(noise))[0, 1]) < 0.04

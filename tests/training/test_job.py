@@ -34,7 +34,7 @@ PHYSICAL, MEMORY = 64, 4000
 
 
 class Place:
-    """Where a run lives."""
+    """The place of a run: its record, its checkpoint and its log."""
 
     def __init__(self, folder: Path, data: Path, spec: specs.Spec) -> None:
         self.record, self.checkpoint, self.log = folder / "run", folder / "checkpoint", folder / "log"
@@ -53,12 +53,12 @@ class Place:
         return jobs.Job(self.log.with_name(log), function, *self.arguments())
 
     def words(self, log: str = "log") -> str:
-        """What a job has logged so far."""
+        """Return what a job has logged so far."""
         file = self.log.with_name(log)
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def written(self) -> int | None:
-        """When the state was, last."""
+        """Return when the state was last written."""
         return self.state.stat().st_mtime_ns if self.state.exists() else None
 
     def json(self, name: str) -> Any:
@@ -72,7 +72,7 @@ class Place:
             return list(csv.DictReader(file))
 
     def bits(self) -> dict[str, Any]:
-        """All that interruptions must not change."""
+        """Return all that interruptions must not change."""
         rows = [{key: value for key, value in row.items() if key != "seconds"} for row in self.history()]
         files = ["spec.json", "metrics.json", "ledger.json", *(file.name for file in self.record.glob("*.safetensors"))]
         return {"history.csv": rows, **{name: (self.record / name).read_bytes() for name in files}}
@@ -85,7 +85,7 @@ def place(tmp_path, digits, run_spec) -> Callable[..., Place]:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory, digits, run_spec) -> Place:
-    """A run that nothing interrupted."""
+    """Return a run that nothing interrupted."""
     return Place(tmp_path_factory.mktemp("whole"), digits, run_spec()).train()
 
 
@@ -127,7 +127,7 @@ def test_the_ledger_is_that_of_the_spec(whole):
 
 
 def test_an_averages_weights_and_metrics_lie_beside_those_of_the_last_step(whole, place, training, advance):
-    """The same whether the run was interrupted, by which views, average and bfloat16 must not be changed either."""
+    """An interrupted run gives the same: an interruption must not change views, average and bfloat16 either."""
     views = {"pad": 1, "flip": 0.5, "views": 2, "include_original": False}
     changes = {"recipe.augmentation": views, "recipe.averaging": {"decay": 0.8}, "recipe.precision": "bfloat16"}
     here, again = place(changes).train(), place(changes, "again")
@@ -279,7 +279,7 @@ def test_a_run_longer_than_every_job_that_it_gets_is_finished_by_many(whole, pla
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [0, 7, 10, 10, 40, 40, 40]
 
 
-def test_signals_mean_again_what_they_meant(whole, place):
+def test_signal_handlers_are_restored_after_a_training(whole, place):
     before = [signal.getsignal(number) for number in SIGNALS]
     place({"recipe.epochs": 1}).train()
     assert [signal.getsignal(number) for number in SIGNALS] == before
@@ -360,14 +360,14 @@ def no_space(*arguments: Any) -> None:
 
 @pytest.fixture
 def interrupted(place, training, advance) -> Place:
-    """With the state after three steps."""
+    """Return a run with the state after three steps."""
     here, begun = place(), training()
     advance(begun, 3)
     Checkpoint(here.checkpoint).save({**begun.state(), "spec_digest": digest(here.spec), "sessions": []})
     return here
 
 
-def test_the_state_of_a_few_steps_is_all_there_is_to_it(interrupted, whole):
+def test_an_interrupted_run_goes_on_to_the_same_bits(interrupted, whole):
     assert interrupted.train().bits() == whole.bits()
 
 
@@ -379,7 +379,7 @@ def test_another_specs_checkpoint_is_refused(interrupted):
 
 
 def flipped(content: bytes) -> bytes:
-    """One bit, in the middle of some tensor's numbers."""
+    """Flip one bit, in the middle of some tensor's numbers."""
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
@@ -432,7 +432,7 @@ def test_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
 
 
 def one_at_work_and_one_waiting(here: Place) -> tuple[jobs.Job, jobs.Job]:
-    """The first is suspended, with a state to go on from."""
+    """Start a job and suspend it, with a state to go on from; start another that waits for it."""
     first = here.start()
     first.reaches(here.state.exists)
     os.kill(first.process.pid, signal.SIGSTOP)
@@ -502,7 +502,7 @@ def test_who_owns_the_run_no_more_does_not_write(write, interrupted, trained):
 
 
 def test_a_finished_record_that_snakemake_deleted_is_shown_again_and_not_trained_again(place):
-    """As before a job that was planned while another process finished the run."""
+    """Snakemake deletes it before a job that was planned while another process finished the run."""
     here = place({"recipe.epochs": 1}).train()
     files = {name: (here.record / name).read_bytes() for name in specs.RECORD}
     for name in specs.RECORD:

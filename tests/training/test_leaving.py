@@ -1,4 +1,4 @@
-"""Told to leave in the middle of anything, a training goes on later to the same bits."""
+"""A training that is told to leave in the middle of anything goes on later to the same bits."""
 
 import io
 import itertools
@@ -29,27 +29,27 @@ KINDS = {
 
 @contextmanager
 def asked(whether: Callable[[], bool]) -> Iterator[None]:
-    """As if a signal had come once `whether` says so; it is called as often as a training looks."""
+    """Act as if a signal had come once `whether` says so; it is called as often as a training looks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leaving, "asked_to_leave", whether)
         yield
 
 
 def at_look(number: int) -> Callable[[], bool]:
-    """From the look on that comes after `number` others."""
+    """Return a function that says yes from the look on that comes after `number` others."""
     count = itertools.count()
     return lambda: next(count) >= number
 
 
 def saved(training: Training) -> dict[str, Any]:
-    """Its state, as a checkpoint brings it back."""
+    """Return a training's state, as a checkpoint brings it back."""
     file = io.BytesIO()
     torch.save(training.state(), file)
     return torch.load(io.BytesIO(file.getvalue()), weights_only=True)
 
 
 def flat(state: Any) -> list[Any]:
-    """All that is in a state but times, such that equal means equal bits."""
+    """Return all that is in a state but times, such that equal means equal bits."""
     if isinstance(state, dict):
         return [item for key in sorted(state, key=str) if key != "seconds" for item in [key, *flat(state[key])]]
     if isinstance(state, list | tuple):
@@ -63,7 +63,7 @@ def outcome(training: Training) -> list[Any]:
 
 @pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS.keys())
 def kind(request, training) -> tuple[dict[str, Any], list[Any], int]:
-    """Of a kind of run: its changes, its outcome where nobody disturbed it, and how often it looked whether to leave."""
+    """Return a kind of run: its changes, its outcome where nobody disturbed it, and how often it looked to leave."""
     looks = itertools.count()
     done = training(request.param)
     with asked(lambda: next(looks) < 0):
@@ -80,8 +80,8 @@ def test_a_training_looks_often_enough_to_leave_in_every_step_and_evaluation(tra
     assert {(10, 0), (20, 1)} <= set(made)  # the epochs' evaluations
 
 
-def test_left_again_and_again_it_ends_like_one_that_was_not(kind, training):
-    """Every time somewhere else: before the first physical batch or the last, in an evaluation."""
+def test_a_training_left_again_and_again_ends_like_one_that_was_not(kind, training):
+    """The training leaves somewhere else every time: before the first physical batch or the last, in an evaluation."""
     changes, expected, looks = kind
     chance, begun, left, states = random.Random(0), training(changes), 0, set()
     while True:

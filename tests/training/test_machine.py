@@ -1,4 +1,4 @@
-"""What a job does to the process that it runs in."""
+"""A job changes the process that it runs in: how it keeps memory, and its threads."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""With nothing held out and outside of the authors' protocol nothing chooses, and least of all the test split."""
+"""A training with nothing held out, outside of the authors' protocol, chooses by nothing, least by the test split."""
 
 import csv
 from pathlib import Path
@@ -144,7 +144,7 @@ def test_the_record_holds(results):
     assert results.problems() == []
 
 
-def test_a_best_epoch_or_numbers_of_validation_in_it_do_not_hold(tmp_path, digits, run_spec):
+def test_a_record_with_a_best_epoch_or_validation_numbers_does_not_hold(tmp_path, digits, run_spec):
     spoilt = Results(tmp_path, digits, run_spec(NOTHING | {"recipe.epochs": 1}))
     metrics, rows = read_json(spoilt.record / "metrics.json"), spoilt.history()
     write_json(spoilt.record / "metrics.json", metrics | {"best_epoch": metrics["last_step"] | {"epoch": 1}})

@@ -84,7 +84,7 @@ print(json.dumps([recipe, type(training.optimizer).__name__, type(training.sched
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    """A copy of the library and the configuration, with a new optimiser, a new schedule, and a recipe that names them."""
+    """Return a copy of the library and the configuration, with a new optimiser and schedule, and a recipe of them."""
     for part in ("workflow/scripts/dpvision", "config"):
         shutil.copytree(plan.ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     training = tmp_path / "workflow/scripts/dpvision/training"
@@ -103,7 +103,7 @@ def project(tmp_path) -> Path:
     return tmp_path
 
 
-def test_a_new_one_is_planned_and_trained_with_by_adding_its_file(project, digits, run_spec):
+def test_a_new_optimiser_or_schedule_needs_no_more_than_its_file(project, digits, run_spec):
     done = subprocess.run(
         [sys.executable, "-c", PLAN_AND_TRAIN, str(digits), json.dumps(run_spec({"recipe.epochs": 1}))],
         cwd=project,
@@ -141,7 +141,7 @@ def weights(training) -> torch.Tensor:
 
 
 def recipe(**changes) -> Recipe:
-    """As a paper says it."""
+    """Return a recipe as a paper says it."""
     said = {"optimizer": {"name": "sgd", "learning_rate": 0.002}, "schedule": {"name": "constant"}, "batch": 256}
     return Recipe.model_validate(said | {"epochs": 120, "clip": 1.0} | changes)
 
@@ -150,7 +150,7 @@ def recipe(**changes) -> Recipe:
 
 
 def test_weight_decay_is_added_to_the_private_gradient(training):
-    """Over steps with momentum, by hand; samples, noise, clipping and the ledger know nothing of it."""
+    """Steps with momentum agree with those by hand; samples, noise, clipping and the ledger know nothing of it."""
     decayed = training({"recipe.optimizer": {"name": "sgd", "learning_rate": 0.5, "momentum": 0.9, "weight_decay": 0.1}})
     gradients, step = [], decayed.optimizer.step
     decayed.optimizer.step = lambda: gradients.append([p.grad.clone() for p in decayed.network.parameters()]) or step()
@@ -193,7 +193,7 @@ STEPS = {"name": "step", "factor": 0.5, "every": 3, "unit": "steps"}
 
 
 def test_the_rate_is_multiplied_every_so_many_epochs(training):
-    """SmoothNets: 0.002, times 0.9 every 5 epochs; an epoch here is one step."""
+    """SmoothNets multiply a rate of 0.002 by 0.9 every 5 epochs; an epoch here is one step."""
     optimizer = {"name": "sgd", "learning_rate": 0.002, "momentum": 0.0}
     run = training({"recipe.optimizer": optimizer, "recipe.schedule": EPOCHS, "recipe.batch": 1000, "recipe.epochs": 12})
     run.run()
@@ -285,7 +285,7 @@ def test_a_recipe_without_an_initialisation_does_not_say_it():
 # --- the sum divided by C ---
 
 
-def test_divided_by_c_it_spends_what_it_spends_undivided(training):
+def test_dividing_by_c_changes_nothing_of_what_is_spent(training):
     plain, divided = training(), training({"recipe.divide_by_clip": True})
     assert (plain.whole, plain.step.sigma) == (divided.whole, divided.step.sigma)
     assert divided.step.divide_by_clip

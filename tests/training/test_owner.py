@@ -36,7 +36,7 @@ print("done", flush=True)
 
 
 class Holder:
-    """Another process that owns the folder until it is told to go."""
+    """A second process that owns the folder until it is told to go."""
 
     def __init__(self, folder: Path) -> None:
         self.process = subprocess.Popen(
@@ -64,21 +64,21 @@ def holder(tmp_path) -> Iterator[Callable[[], Holder]]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch) -> None:
-    """Signs of life come often, and nobody is taken for dead by their absence: tests that want it set LOOKS."""
+    """Make signs of life come often; nobody is taken for dead by their absence: tests that want it set LOOKS."""
     monkeypatch.setattr(owner, "INTERVAL", 0.01)
     monkeypatch.setattr(owner, "LOOKS", 10**9)
 
 
 @pytest.fixture
 def slept(monkeypatch) -> list[Callable[[], Any]]:
-    """What happens in each of a waiter's pauses, one after the other; one more is an error."""
+    """Return what happens in each of a waiter's pauses, one after the other; one more is an error."""
     plan: list[Callable[[], Any]] = []
     monkeypatch.setattr(owner.time, "sleep", lambda seconds: plan.pop(0)())
     return plan
 
 
 def elsewhere(folder: Path, number: int = 1, **changes: Any) -> Path:
-    """An owner on another machine."""
+    """Write the file of an owner on another machine."""
     folder.mkdir(exist_ok=True)
     file = folder / str(number)
     facts = {
@@ -146,7 +146,7 @@ def test_a_living_owner_of_this_machine_is_waited_for(tmp_path, holder, slept, c
 
 
 def test_a_killed_owner_of_this_machine_is_dead_at_once(tmp_path, holder, slept):
-    """With no look more than one, also while nobody has waited for its end."""
+    """One look is enough, also while nobody has waited for its end."""
     other = holder()
     other.process.send_signal(signal.SIGKILL)
     os.waitid(os.P_PID, other.process.pid, os.WEXITED | os.WNOWAIT)  # it stays as a zombie
@@ -188,7 +188,7 @@ def test_signs_of_life_keep_an_owner_elsewhere_alive_as_long_as_they_come(tmp_pa
 
 
 @pytest.mark.parametrize("age", [-1e6, 0, 1e6], ids=["an old date", "now", "a date to come"])
-def test_without_them_it_is_dead_after_so_many_looks_whatever_the_clocks_say(tmp_path, slept, monkeypatch, age, caplog):
+def test_an_owner_without_signs_of_life_is_dead_after_so_many_looks(tmp_path, slept, monkeypatch, age, caplog):
     caplog.set_level("INFO")
     monkeypatch.setattr(owner, "LOOKS", 3)
     file = elsewhere(tmp_path)
@@ -239,7 +239,7 @@ def test_who_was_taken_for_dead_frees_nothing_that_is_anothers(tmp_path):
 
 
 def test_a_file_that_goes_while_it_is_read_is_gone(tmp_path, monkeypatch):
-    """NFS says so of a file that another machine removed."""
+    """NFS calls the handle of a file stale that another machine removed."""
 
     def stale(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ESTALE, "Stale file handle")
@@ -253,7 +253,7 @@ def test_a_file_that_goes_while_it_is_read_is_gone(tmp_path, monkeypatch):
 
 
 def compete(folder: Path, rounds: int, counted: Any) -> None:
-    """Takes the folder again and again, and finds what it left there as long as it has it."""
+    """Take the folder again and again, and find what was left there as long as it is held."""
     owner.INTERVAL, owner.LOOKS = 0.002, 10**9
     for i in range(rounds):
         with owned(folder / "owner") as still_ours:
@@ -267,7 +267,7 @@ def compete(folder: Path, rounds: int, counted: Any) -> None:
 
 @pytest.fixture
 def competitors(tmp_path) -> Iterator[Callable[[int], Any]]:
-    """One more of them; `counted` is how often any had the folder."""
+    """Start one more competitor; `counted` is how often any had the folder."""
     started, counted = [], FORK.RawValue("i", 0)
 
     def start(rounds: int) -> Any:
@@ -289,7 +289,7 @@ def test_of_many_processes_one_owns_at_a_time(competitors):
     assert counted.value == 300
 
 
-def test_so_it_is_while_they_are_killed_at_any_moment(competitors):
+def test_one_owns_at_a_time_while_processes_are_killed_at_any_moment(competitors):
     chance = random.Random(0)
     ones = [competitors(10**9)[0] for _ in range(4)]
     for _ in range(40):
@@ -313,7 +313,7 @@ def take(folder: Path, rounds: int, begin: Any, results: Any) -> None:
 
 
 def test_of_several_that_wait_for_a_dead_owner_exactly_one_takes_over(tmp_path):
-    """Round after round: all have seen the same dead owner, and let go together."""
+    """All have seen the same dead owner, round after round, and are let go together."""
     rounds, count = 200, 4
     begin, results = FORK.Barrier(count), FORK.Queue()
     for i in range(rounds):
@@ -329,7 +329,7 @@ def test_of_several_that_wait_for_a_dead_owner_exactly_one_takes_over(tmp_path):
 
 
 def test_a_number_that_was_given_and_is_gone_is_not_taken(tmp_path):
-    """By who looked long ago: 2 was taken over by 3 since."""
+    """A process that looked long ago does not take 2, which 3 has taken over since."""
     elsewhere(tmp_path, 3)
     assert owner._take(tmp_path, 2) is None
     assert [file.name for file in tmp_path.iterdir()] == ["3"]

@@ -59,13 +59,13 @@ class Bench:
         return [p.detach().clone() for p in self.network.parameters()]
 
     def update(self) -> list[Tensor]:
-        """What a step takes from each parameter, times the expected batch."""
+        """Return what a step takes from each parameter, times the expected batch."""
         before = self.weights()
         self.step()
         return [(a - b) * self.step.expected_batch for a, b in zip(before, self.weights(), strict=True)]
 
     def clipped_sum(self, one_at_a_time: Callable) -> Tensor:
-        """Of the next step's gradients, were it to draw the last sample again."""
+        """Compute the clipped sum of the next step's gradients, were it to draw the last sample again."""
         self.plain.load_state_dict(self.network.state_dict())
         return one_at_a_time(self.plain, *self.examples.batch(self.samples[-1]), CLIP)[0]
 
@@ -97,7 +97,7 @@ def update_is_the_clipped_sum_over_the_expected_batch(network: nn.Module, one_at
 
 
 def noise_is_gaussian_of_sigma_times_c(network: nn.Module, one_at_a_time: Callable) -> None:
-    """Each parameter's variance by its chi-square interval, all of them together by Kolmogorov and Smirnov."""
+    """Check each parameter's variance by its chi-square interval, and all together by Kolmogorov and Smirnov."""
     for physical in (3, 10**9):
         noise = noise_of_steps(network, 12, physical)
         for draws in zip(*noise, strict=True):
@@ -118,7 +118,7 @@ def noise_is_drawn_anew_for_every_step_and_parameter(network: nn.Module, one_at_
 
 
 def noise_of_steps(network: nn.Module, count: int, physical: int) -> list[list[Tensor]]:
-    """Of each parameter at each step: the update less that of the same step with next to no noise."""
+    """Return each parameter's noise at each step: the update less that of the same step with next to no noise."""
     noisy, quiet = Bench(network, physical), Bench(network, physical, sigma=TINY)
     noise = []
     for _ in range(count):
@@ -128,7 +128,7 @@ def noise_of_steps(network: nn.Module, count: int, physical: int) -> list[list[T
 
 
 def largest_correlation(rows: Tensor) -> float:
-    """In standard deviations of what independent rows have."""
+    """Return the largest correlation of two rows, in standard deviations of what independent rows have."""
     off_diagonal = torch.corrcoef(rows) - torch.eye(len(rows), dtype=rows.dtype)
     return off_diagonal.abs().max().item() * rows.shape[1] ** 0.5
 
@@ -149,8 +149,8 @@ def test_a_step(check, narrow, one_at_a_time):
 # --- divided by C ---
 
 
-def test_divided_by_c_a_rate_does_what_it_does_undivided_over_c(narrow):
-    """De et al. 2022, equation 3: C and the rate change together or not at all."""
+def test_dividing_gradients_by_c_equals_dividing_the_rate_by_c(narrow):
+    """C and the rate change together or not at all: De et al. 2022, equation 3."""
     network = narrow()
     plain, divided = Bench(network), Bench(network)
     divided.step.divide_by_clip = True
@@ -239,7 +239,7 @@ def test_a_planted_bug_is_noticed(owner, name, bug, check, narrow, one_at_a_time
 @pytest.mark.parametrize("views", [None, 3])
 @pytest.mark.parametrize("physical", [1, 7, 10**9])
 def test_weights_do_not_depend_on_the_physical_batch(physical, views, narrow):
-    """With the optimiser of the recipes, which divides by the gradient's size and so would magnify a difference."""
+    """The optimiser is the recipes', which divides by the gradient's size and so would magnify a difference."""
     network, weights = narrow(), []
     for size in (physical, 64):
         bench = Bench(network, size, views=views)
@@ -273,7 +273,7 @@ def test_noise_is_drawn_once_a_step(physical, narrow, monkeypatch):
 
 @pytest.mark.parametrize("sigma", [TINY, None])
 def test_the_update_is_the_sum_of_clipped_mean_gradients_over_views_drawn_for_the_whole_sample(sigma, narrow):
-    """Each view's gradient by itself; clipped is their mean over an example's views."""
+    """Each view's gradient is computed by itself; their mean over an example's views is clipped."""
     bench = Bench(narrow(), sigma=sigma, views=4)
     twin = Views(2, 0.5, 4, False, torch.Generator().manual_seed(3))
     parameters = list(bench.plain.parameters())
@@ -308,7 +308,7 @@ def test_an_empty_sample_still_moves_the_optimiser(narrow):
 
 
 def test_over_many_samples_the_update_is_the_mean_of_all_clipped_gradients(narrow, one_at_a_time):
-    """Which it would not be, divided by the actual batch: a third of the samples are empty where one is expected."""
+    """Division by the actual batch would not give it: a third of the samples are empty where one is expected."""
     bench = Bench(narrow(), sigma=TINY, batch=1)
     everybody = bench.examples.batch(torch.arange(COUNT))
     mean = one_at_a_time(bench.plain, *everybody, CLIP)[0] / COUNT
@@ -346,5 +346,5 @@ def test_physical_batches_are_even_whole_and_in_order(count, physical):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_of_nobody_there_is_no_physical_batch():
+def test_an_empty_sample_has_no_physical_batch():
     assert pieces(torch.arange(0), 5) == ()

@@ -31,13 +31,13 @@ NAN = math.nan
         ({"patience": None, "above": 1000.0}, [1.0, NAN], True),
     ],
 )
-def test_when_it_ends(stop, losses, over):
+def test_a_run_ends_when_its_recipe_says(stop, losses, over):
     assert specs.is_stopped({"recipe": {"stop": stop} if stop else {}}, losses) is over
 
 
 @pytest.fixture(scope="module")
 def stopped(digits, run_spec, tmp_path_factory) -> tuple[Path, specs.Spec]:
-    """A run of four planned epochs whose loss is too high after the first."""
+    """Train a run of four planned epochs whose loss is too high after the first."""
     spec = run_spec({"recipe.stop": {"patience": None, "above": 0.0}})
     root = tmp_path_factory.mktemp("stopped")
     folder = root / "results/runs" / specs.run_name(spec)

@@ -1,4 +1,4 @@
-"""Whatever was changed in an archive or in results is found and named, and what was not is found to hold."""
+"""Every change in an archive or in results is found and named, and what was not changed is found to hold."""
 
 import csv
 import json
@@ -54,7 +54,7 @@ class Damaged:
         return self.results / "runs" / self.runs[what] / name
 
     def edit(self, file: Path, *keys, to) -> None:
-        """The JSON value at these keys; `to` is it, or a function of what was there."""
+        """Change the JSON value at these keys; `to` is the new one, or a function of what was there."""
         whole = value = json.loads(file.read_text())
         for key in keys[:-1]:
             value = value[key]
@@ -71,7 +71,7 @@ class Damaged:
             writer.writerows(rows)
 
     def forge(self) -> None:
-        """The manifest made to fit what is there now."""
+        """Make the manifest fit what is there now."""
         files = sorted(file for file in self.folder.rglob("*") if file.is_file() and file.name != MANIFEST)
         text = "".join(f"{file_digest(file)}  {file.relative_to(self.folder).as_posix()}\n" for file in files)
         write_text(self.folder / MANIFEST, text)
@@ -167,7 +167,7 @@ def test_a_record_that_was_taken_away_is_missed(damaged):
 
 
 @pytest.mark.parametrize("stage", ["hessian", "activations", "search"])
-def test_so_is_an_analysis_and_a_study(damaged, stage):
+def test_an_analysis_or_a_study_that_was_taken_away_is_missed(damaged, stage):
     key = stage, next(iter(damaged.plan.of(stage)))
     shutil.rmtree(damaged.folder / damaged.plan.folder(key))
     problems = damaged.problems()
