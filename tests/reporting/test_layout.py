@@ -60,7 +60,7 @@ def test_values_are_called_and_ordered_as_they_are_named():
 
 
 def test_values_that_are_called_the_same_share_a_row():
-    """ScaleNorm's table 2: two networks with and without, and their ε, in four places."""
+    """Lay out as ScaleNorm does in table 2: two networks with and without, each at its ε, in four places."""
     models = {"scalewrn": ("wide", 8.0), "wrn": ("wide", 8.0), "scaleresnet9": ("narrow", 7.42), "resnet9": ("narrow", 7.42)}
     entries = [entry(model, model=model, recipe=recipe, epsilon=epsilon) for model, (recipe, epsilon) in models.items()]
     called = {model: "ScaleNorm" if model.startswith("scale") else "No ScaleNorm" for model in models}

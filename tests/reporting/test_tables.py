@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from dpvision.reporting.kinds import KINDS
-from dpvision.reporting.tables import number, tex, write_table
+from dpvision.reporting.layout import Panel
+from dpvision.reporting.tables import latex, number, tex, write_table
 
 LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}}
 AT = {"dataset": "cifar10", "model": "resnet9", "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-5}
@@ -173,6 +174,14 @@ def test_latex_is_escaped(table):
     assert "ε" not in latex and "–" not in latex
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
     assert latex.count("{") == latex.count("}")
+
+
+def test_a_table_that_is_longer_than_a_page_is_cut_for_print_and_its_notes_stand_behind_it():
+    long = Panel("many", ["model"], ["top-1"], [[str(i), "1"] for i in range(70)])
+    printed = latex([long, Panel("few", ["model"], ["top-1"], [["a", "1"]])], "A caption", ["A note."], "one")
+    first, second, notes = printed.split(r"\end{table}")
+    assert (first.count(" & 1 "), second.count(" & 1 ")) == (40, 31)
+    assert r"\caption{A caption}" in first and r"\emph{Continued}" in second and "A note." in notes
 
 
 @pytest.mark.parametrize(
@@ -444,7 +453,7 @@ def test_the_note_says_what_chose_and_where_sigma_comes_from(at, said, unsaid):
 
 
 def test_what_is_planned_and_has_no_record_says_so_at_its_own_place(table):
-    """A folder of kept results: the authors' protocol and another ε are planned, and not there."""
+    """Show a folder of kept results in which the authors' protocol and another ε are planned, and not there."""
     absent = [AUTHORS["at"], AT | {"epsilon": 9.88}]
     printed = [PUBLISHED[0], PUBLISHED[0] | {"at": PRINTED | {"epsilon": 9.88}, "value": 73.0}]
     rows, markdown, _ = table(cells=CELLS[:1], absent=absent, published=printed, rows=["protocol"], columns=["epsilon"])

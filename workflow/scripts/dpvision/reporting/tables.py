@@ -149,11 +149,11 @@ def shown_panels(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decima
 def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[Entry]:
     """Yield ours with the printed number beside it, then printed numbers of what was not run."""
     coordinates = coordinates_of(spec["cells"])
-    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    rows = _plain_rows(frame)
     ours = [row for row in rows if row["state"] not in ONLY_PRINTED]
     for row in ours:
         at = {name: row.get(name) for name in (*coordinates, *OF_NUMBERS)}
-        at["statistic"] = BEST_TRIAL.sub("best trial", at["statistic"])  # of searches of several lengths too
+        at["statistic"] = BEST_TRIAL.sub("best trial", row["statistic"])  # of searches of several lengths too
         if "averaged" in frame:
             at["weights"] = measured(row["protocol"], row["metric"], row.get("weights"))[0]
         yield Entry(at, _ours(row, spec, decimals) + _printed(row, spec))
@@ -173,6 +173,12 @@ def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[
         if row["state"] == "not asked for":
             at = {name: row[name] for name in (*coordinates, *OF_NUMBERS) if row.get(name) is not None}
             yield Entry(_like(ours, at), row["state"] + _printed(row, spec))
+
+
+def _plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows with None for what is not there."""
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
 
 
 def _printed_here(spec: Spec) -> list[Spec]:
@@ -253,9 +259,9 @@ def spent_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
         return []
     names = ["epsilon", *(["protocol"] if frame["protocol"].nunique() > 1 else [])]
     spent: dict[str, dict[str, float]] = {}
-    for row in _ascending(frame).to_dict("records"):
+    for row in _plain_rows(_ascending(frame)):
         for by in ("rdp", "prv"):
-            if not pd.isna(value := row[f"epsilon_{by}"]):
+            if (value := row[f"epsilon_{by}"]) is not None:
                 found = spent.setdefault(", ".join(heading(name, called(name, row[name], {}), {}) for name in names), {})
                 found[by] = max(value, found.get(by, 0.0))
     each = [f"{cell}: {', '.join(f'{value:.3f} by {by.upper()}' for by, value in by.items())}" for cell, by in spent.items()]
@@ -296,10 +302,34 @@ def markdown(panels: list[Panel], caption: str, notes: list[str]) -> str:
     return "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)]) + "\n"
 
 
+ROWS = 40  # on a page for print
+
+
 def latex(panels: list[Panel], caption: str, notes: list[str], name: str) -> str:
-    """A booktabs table, one below the other for its panels; what is wider than the page is made as wide as the page."""
-    lines = ["% needs \\usepackage{booktabs,graphicx}", r"\begin{table}", r"\centering", rf"\caption{{{tex(caption)}}}"]
-    lines.append(rf"\label{{tab:{name}}}")
+    """Write booktabs tables, panels one below the other; what is wider than a page is made as wide, what is longer is cut."""
+    first, *others = _pages(panels)
+    noted = [r"{\footnotesize\raggedright", *map(tex, notes), r"\par}"]
+    lines = [r"% needs \usepackage{booktabs,graphicx}", r"\begin{table}", r"\centering"]
+    lines += [rf"\caption{{{tex(caption)}}}", rf"\label{{tab:{name}}}", *_tabulars(first)]
+    for page in others:
+        lines += [r"\end{table}", r"\begin{table}", r"\centering", r"\emph{Continued}\par\smallskip", *_tabulars(page)]
+    lines += [r"\end{table}", *noted] if others else [*noted, r"\end{table}"]  # notes of a long table are long
+    return "\n".join(lines) + "\n"
+
+
+def _pages(panels: list[Panel]) -> list[list[Panel]]:
+    """Cut panels that are longer than a page, and put on each page as many as there is room for."""
+    cut = [p._replace(rows=p.rows[at : at + ROWS]) for p in panels for at in range(0, len(p.rows), ROWS)]
+    pages: list[list[Panel]] = [[]]
+    for panel in cut:
+        if pages[-1] and sum(len(there.rows) for there in pages[-1]) + len(panel.rows) > ROWS:
+            pages.append([])
+        pages[-1].append(panel)
+    return pages
+
+
+def _tabulars(panels: list[Panel]) -> list[str]:
+    lines = []
     for panel in panels:
         count = len(panel.names) + len(panel.columns)
         lines.append(r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%")
@@ -308,7 +338,7 @@ def latex(panels: list[Panel], caption: str, notes: list[str], name: str) -> str
             lines.append(rf"\multicolumn{{{count}}}{{l}}{{\textbf{{{tex(panel.heading)}}}}} \\")
         lines += [_tex_row([*panel.names, *panel.columns]), r"\midrule", *map(_tex_row, panel.rows)]
         lines += [r"\bottomrule", r"\end{tabular}}", r"\par\medskip"]
-    return "\n".join([*lines, r"{\footnotesize", *map(tex, notes), r"\par}", r"\end{table}"]) + "\n"
+    return lines
 
 
 def _tex_row(cells: list[str]) -> str:
