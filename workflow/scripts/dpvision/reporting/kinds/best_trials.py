@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from dpvision.plan import specs
 from dpvision.reporting.kinds import accuracy, search, tuned
 
 if TYPE_CHECKING:
@@ -79,6 +78,8 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
 
 def _best(trials: "pd.DataFrame", objective: str) -> "pd.DataFrame":
     """Return the ten best of the trials that were not given up, or as many as there are, the best first."""
+    from dpvision.plan import specs  # which imports the kinds
+
     complete = trials[trials["state"] == "complete"]
     scores = complete[objective].map(lambda value: specs.score(objective, value))
     return complete.loc[scores.sort_values(ascending=False, kind="stable").index[:TEN]]
