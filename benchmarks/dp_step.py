@@ -1,4 +1,4 @@
-"""What a private step costs against its plain twin: time and memory of one physical batch, method by method.
+"""The cost of a private step against its plain twin: time and memory of one physical batch, method by method.
 
     python benchmarks/dp_step.py [full | quick]      -> results/benchmarks/dp_step.json, .md, .svg
     python benchmarks/dp_step.py columns FILE.json …  -> a table with a column for each of these results
@@ -64,7 +64,7 @@ TOLERANCE = 0.02
 
 
 class ChannelsLast(Plain):
-    """Plain, with the channels of each pixel beside one another in memory; the network follows its images."""
+    """Plain with channels last: each pixel's channels beside one another in memory; the network follows its images."""
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
         flat = images.reshape(-1, *images.shape[-3:]).to(memory_format=torch.channels_last)
@@ -72,7 +72,7 @@ class ChannelsLast(Plain):
 
 
 class OpacusGhost(Clipped):
-    """Opacus' fast gradient clipping, ghost norms where it has them: one backward for the norms, one for the sum.
+    """The fast gradient clipping of Opacus, ghost norms where it has them: one backward for the norms, one for the sum.
 
     The first asks for the images' gradient alone: Opacus' own loop also sums weights' gradients there, and throws them away.
     """
@@ -99,7 +99,7 @@ class OpacusGhost(Clipped):
 
 
 class WholeModelVmap(Clipped):
-    """torch.func's gradient of one example's loss through the whole network, mapped over the examples."""
+    """The gradient of one example's loss through the whole network by torch.func, mapped over the examples."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:
         parameters = {name: p.detach() for name, p in network.named_parameters() if p.requires_grad}
@@ -120,7 +120,7 @@ class WholeModelVmap(Clipped):
 
 
 class OurPlain(Plain):
-    """Plain, with this engine's tricks and nothing clipped: its parts, workers, memory format and Mish."""
+    """The plain sum with this engine's tricks and nothing clipped: its parts, workers, memory format and Mish."""
 
     def __init__(self, network: nn.Module, choices: Choices) -> None:
         super().__init__(network)
@@ -184,7 +184,7 @@ class Case:
         return f"{self.name}/{self.views}/{self.batch}/{self.precision}"
 
     def methods(self) -> list[str]:
-        """Return those that make sense: channels last of pictures, references in float32."""
+        """Return the methods that make sense: channels last of pictures, references in float32."""
         out = set() if len(NETWORKS[self.name].shape) == 3 else {"plain, channels last"}
         out |= set() if self.precision == "float32" else set(REFERENCES)
         out |= set() if (self.name, self.views, self.batch) in (("resnet9", 1, 64), ("wrn16-4", 1, 64)) else set(SELDOM)
@@ -250,7 +250,7 @@ def _synchronise() -> None:
 
 @dataclass
 class Measured:
-    """A case's times: of each method in its rounds, which are the first ones; why a method has none."""
+    """The times of a case: of each method in its rounds, which are the first ones; why a method has none."""
 
     times: dict[str, list[float]]
     notes: dict[str, str]
@@ -268,7 +268,7 @@ def measure(case: Case, rounds: dict[str, int]) -> Measured:
             way: Any = METHODS[method](case.network(), CLIP)
             begun = time.perf_counter()
             found = way(images, labels)
-        except (NotImplementedError, RuntimeError, ValueError, AttributeError) as error:  # what others' methods raise
+        except (NotImplementedError, RuntimeError, ValueError, AttributeError) as error:  # errors of other libraries' methods
             if method not in REFERENCES:
                 raise
             measured.notes[method] = str(error).strip().splitlines()[0]
@@ -301,7 +301,7 @@ def distance(sums: list[Tensor], expected: list[Tensor]) -> float:
 
 
 def peak_of(call: Callable[[], object]) -> float | None:
-    """MB that a call needs above what there is before it, at its highest; none where the system does not tell."""
+    """Return the MB that a call needs above what there is before it, at its highest; none where the system does not tell."""
     if device().type == "cpu" and not memory.RESET.exists():
         return None
     with memory.peak_mb(device()) as before:
@@ -312,7 +312,7 @@ def peak_of(call: Callable[[], object]) -> float | None:
 
 
 def peak_mb(case: Case, method: str, choices: Any) -> float | None:
-    """Ours with the choices that were timed. Two examples go first, for what PyTorch loads when first used."""
+    """Return a method's peak, ours with the choices that were timed. Two examples go first, for what PyTorch loads then."""
     images, labels = case.data()
     settle_threads(case)
     if method in (OURS, OUR_PLAIN):
@@ -325,7 +325,7 @@ def peak_mb(case: Case, method: str, choices: Any) -> float | None:
 
 
 def in_a_process_of_its_own(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Forked from a server that has imported what takes long and computed nothing, so that it starts quickly."""
+    """Run a function in a fork of a server that has imported what takes long and computed nothing: it starts quickly."""
     os.environ["MALLOC_MMAP_THRESHOLD_"] = "65536"  # there, not here: what is freed goes back to the system at once
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["opacus.grad_sample", "dpvision.models.catalogue", "dpvision.privacy.fast"])

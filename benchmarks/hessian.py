@@ -1,4 +1,4 @@
-"""What a product of the Hessian with a vector costs: PyHessian's, ours with kept graphs, ours with graphs built anew.
+"""The cost of a product of the Hessian with a vector: PyHessian's, ours with kept graphs, ours with graphs built anew.
 
     python benchmarks/hessian.py    -> results/benchmarks/hessian.json, .md
 
@@ -53,7 +53,7 @@ def setting() -> tuple[nn.Module, list[Batch], Tensor]:
 
 
 def way_of(what: str, network: nn.Module, batches: list[Batch], vector: Tensor) -> Way:
-    """Return what computes it, for the mean loss over the batches."""
+    """Return a function that computes it, for the mean loss over the batches."""
     if what in (KEPT, ANEW):
         return functools.partial(Hessian(network, batches, math.inf if what == KEPT else 0), vector)
     if what == PYHESSIAN:
@@ -101,7 +101,7 @@ def seconds() -> dict[str, list[float]]:
 
 def timed(way: Way) -> float:
     begun = time.perf_counter()
-    float(way().sum())  # which waits for a card
+    float(way().sum())  # this waits for a graphics card
     return time.perf_counter() - begun
 
 
@@ -109,7 +109,7 @@ def peak(what: str) -> float:
     """Return the MB that two calls take above what there is before them, at their highest."""
     settle(THREADS)
     network, batches, vector = setting()
-    way_of(what, network, [(images[:2], labels[:2]) for images, labels in batches], vector)()  # what PyTorch loads once
+    way_of(what, network, [(images[:2], labels[:2]) for images, labels in batches], vector)()  # what PyTorch loads
     way = way_of(what, network, batches, vector)
     with peak_mb(device()) as before:
         pass
@@ -145,7 +145,7 @@ def rows_of(times: dict[str, list[float]], peaks: dict[str, float]) -> list[dict
 
 
 def table(rows: list[dict[str, Any]], where: dict[str, Any]) -> str:
-    """Markdown."""
+    """Return the results in Markdown."""
     caption = (
         f"**What a product of the Hessian with a vector costs.** {MODELS[NETWORK].label}, {IMAGES} images of "
         f"{' x '.join(map(str, SHAPE))} in physical batches of {BATCH}, float32. Median of {ROUNDS} rounds; ratios are medians "

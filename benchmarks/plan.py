@@ -1,4 +1,4 @@
-"""What the plan costs: time and memory of reading it, of one job as a cluster starts it, of a dry run of everything.
+"""The cost of the plan: time and memory of reading it, of one job as a cluster starts it, of a dry run of everything.
 
     python benchmarks/plan.py    -> results/benchmarks/plan.json, .md
 
@@ -43,7 +43,7 @@ COMMANDS = {
 
 
 def project(folder: Path, runs: int) -> str:
-    """A copy with so many runs at least; the name of one of them."""
+    """Make a copy of the project with so many runs at least; return the name of one of them."""
     for part in ("config", "workflow", "profiles", "envs"):
         shutil.copytree(plan.ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(plan.ROOT / "Snakefile", folder)
@@ -62,7 +62,7 @@ def project(folder: Path, runs: int) -> str:
 
 
 def run(command: list[str], folder: Path) -> tuple[float, float]:
-    """Seconds and peak memory in MB of a command's own process."""
+    """Return the seconds and the peak memory in MB of a command's own process."""
     executable = str(Path(sys.executable).parent / command[0])
     environment = {**os.environ, "PYTHONPATH": str(plan.ROOT / "workflow/scripts")}
     begun = time.perf_counter()

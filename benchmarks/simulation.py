@@ -1,4 +1,4 @@
-"""Does a simulation predict the training that it stands for? Both ways, on something small enough for both.
+"""A test of whether a simulation predicts the training that it stands for: both, on something small enough for both.
 
     python benchmarks/simulation.py [SEEDS]    -> results/benchmarks/simulation.json, .md, .png
 
@@ -35,7 +35,7 @@ EPOCHS: int | None = None  # those of the demo
 
 
 def cells() -> dict[tuple[str, float], specs.Spec]:
-    """A run without its seed for each model of the demo's Table 1."""
+    """Return a run without its seed for each model of the demo's Table 1."""
     planned = plan.load({"papers": ["scalenorm"], "scale": "demo"})
     found = {}
     for cell in planned.artifacts["table1"]["cells"]:
@@ -56,7 +56,7 @@ def data(run: specs.Spec, folder: Path) -> Path:
 
 
 def accuracy(run: specs.Spec, folder: Path) -> tuple[float, float]:
-    """In per cent of the test examples after the last step; and σ."""
+    """Return the accuracy in per cent of the test examples after the last step; and σ."""
     import torch
 
     from dpvision.data.prepared import data_part, load
@@ -91,7 +91,7 @@ def measure(seeds: int) -> list[dict]:
 
 
 def difference(a: list[float], b: list[float]) -> tuple[float, float]:
-    """Of the means, b less a, and half the width of its 95 % confidence interval (Welch)."""
+    """Return the difference of the means, b less a, and half the width of its 95 % confidence interval (Welch)."""
     parts = [statistics.variance(values) / len(values) for values in (a, b)]
     if not sum(parts):
         return statistics.mean(b) - statistics.mean(a), 0.0
@@ -100,7 +100,7 @@ def difference(a: list[float], b: list[float]) -> tuple[float, float]:
 
 
 def summary(rows: list[dict]) -> list[dict]:
-    """A row a cell and k, with how far it is from k = 1."""
+    """Return a row for each cell and k, with how far it is from k = 1."""
     values: dict[tuple, list[float]] = {}
     for row in rows:
         values.setdefault((row["model"], row["epsilon"], row["k"]), []).append(row["top1"])

@@ -27,13 +27,13 @@ def stop(message):
 
 
 def torch_pins():
-    """How pyproject.toml pins torch and torchvision, in several places."""
+    """Return the pins of torch and torchvision, which stand in several places of pyproject.toml."""
     with open(os.path.join(ROOT, "pyproject.toml")) as file:
         return sorted(set(re.findall(r'"(torch(?:vision)?==[^"]+)"', file.read())))
 
 
 def digest():
-    """Of all that decides what .venv holds."""
+    """Return a digest of all that decides what .venv holds."""
     with open(LOCK, "rb") as file:
         parts = [file.read(), sys.version.encode(), VENV.encode(), os.environ.get("TORCH_INDEX", "").encode()]
     return hashlib.sha256(b"\n".join(parts + [pin.encode() for pin in torch_pins()])).hexdigest()

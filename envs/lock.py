@@ -45,7 +45,7 @@ def packages(lock: str) -> list[Package]:
 
 
 def needed(names: list[str], locked: list[Package]) -> list[Package]:
-    """The packages of these names and all that they need."""
+    """Return the packages of these names and all that they need."""
     wanted = set(names)
     while more := {package.name for package in locked if package.needed_by & wanted} - wanted:
         wanted |= more

@@ -47,12 +47,12 @@ def unpack(archive):
 
 def main():
     if len(sys.argv) != 3 or not all(sys.argv[1:]):
-        stop("say which: make reproduce ARCHIVE=results/archive/dpvision-0.1.0.zip ARTIFACT=table1")
+        stop("name the archive and the artifact: make reproduce ARCHIVE=results/archive/dpvision-0.1.0.zip ARTIFACT=table1")
     archive, artifact = sys.argv[1:]
     own = os.path.join(CHECKOUT, ".venv", "bin", "python")
     step("verifies the archive with this checkout", [own, "-m", "dpvision", "verify", os.path.abspath(archive)], CHECKOUT)
     print(
-        "reproduce: it holds. WHAT FOLLOWS IS THE ARCHIVE'S OWN CODE, with all that you may do here: its setup, its pipeline",
+        "reproduce: it holds. NOW THE ARCHIVE'S OWN CODE RUNS, with your rights on this machine: its setup, its pipeline",
         flush=True,
     )
     folder = unpack(archive)

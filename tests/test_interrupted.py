@@ -79,8 +79,8 @@ def test_a_clusters_signal_to_all_processes_of_a_job_leaves_a_checkpoint(project
     until(lambda: "epoch 1/12" in log(project), process)
     os.killpg(process.pid, number)
     assert process.wait() == 1
-    assert f"told to leave ({number.name}) at step" in log(project)
-    assert "the same command goes on from there" in (project / "output.txt").read_text()
+    assert f"stopped by {number.name} at step" in log(project)
+    assert "the same command continues from there" in (project / "output.txt").read_text()
     assert list((project / "results/quick").glob("checkpoints/*/state.pt"))
 
 
@@ -93,7 +93,7 @@ def test_the_same_command_waits_for_the_job_of_a_killed_snakemake_and_takes_what
     head.kill()
     head.wait()
     again = start(project)
-    until(lambda: "waits for it" in log(project), again)
+    until(lambda: "waiting until it ends" in log(project), again)
     assert f"already, by process {orphan} on " in (project / "output.txt").read_text()
     os.kill(orphan, signal.SIGCONT)
     assert again.wait() == 0, (project / "output.txt").read_text()

@@ -61,7 +61,7 @@ os.write(2, b"from below\\n")
 def test_an_unexpected_error_is_one_line_that_points_to_the_log_which_has_the_traceback(tmp_path):
     done = job(tmp_path, "raise KeyError('a key')")
     assert done.returncode == 1
-    assert done.stderr == "KeyError: 'a key' (the whole story: logs/deep/job.log)\n"
+    assert done.stderr == "KeyError: 'a key' (traceback: logs/deep/job.log)\n"
     assert done.stdout == ""
     assert log(tmp_path).startswith("Traceback (most recent call last):")
     assert log(tmp_path).endswith("KeyError: 'a key'\nfailed: KeyError: 'a key'\n")

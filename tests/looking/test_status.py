@@ -233,7 +233,7 @@ def test_a_run_that_was_told_to_leave_goes_on_from_its_step(results):
     run = started(results)
     results.log("train", run, "left: told to leave\n")
     results.checkpoint(run, told="SIGTERM")
-    assert found(results, run).reason == "left, told to by SIGTERM; goes on from step 90 of 294"
+    assert found(results, run).reason == "stopped by SIGTERM; continues from step 90 of 294"
 
 
 def test_a_run_that_was_killed_goes_on_from_its_checkpoint_if_it_had_one(results):
@@ -242,7 +242,7 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint_if_it_had_one(results
     results.log("train", run, "12:00:00  begins\n")
     assert found(results, run).reason == "was killed or cut off"
     results.checkpoint(run)
-    assert found(results, run).reason == "was killed; goes on from step 90 of 294 or a little later"
+    assert found(results, run).reason == "was killed; continues from step 90 of 294 or a little later"
 
 
 def test_a_record_that_was_deleted_is_said_to_be(results):

@@ -203,7 +203,7 @@ SPOILT = [
         DATA,
         "  classes: 10\n",
         "",
-        "cifar10.classes: this key is missing; it must be a whole number above 1 (How many there are)",
+        "cifar10.classes: this key is missing; it must be a whole number above 1 (Number of classes)",
     ),
     Spoilt(
         "a key that a model lacks",
@@ -211,7 +211,7 @@ SPOILT = [
         LABEL,
         "",
         "models.resnet9.label: this key is missing; it must be text "
-        "(How tables and figures call it. A display label: changing it makes nothing stale)",
+        "(Name in tables and figures. A display label: changing it makes nothing stale)",
     ),
     Spoilt(
         "a schedule that says not which",
@@ -225,14 +225,15 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4"),
-        f"models.wrn16.family: this key is missing; it must be {FAMILIES} (The architecture)",
+        f"models.wrn16.family: this key is missing; it must be {FAMILIES} (Architecture of the network)",
     ),
     Spoilt(
         "a model that says its family under a mistyped key",
         PAPER,
         BEFORE,
         wrn("label: W, depth: 16, width: 4, famly: wrn"),
-        f'models.wrn16.family: this key is missing; it must be {FAMILIES} (The architecture). Is "famly" meant to be it?',
+        f"models.wrn16.family: this key is missing; it must be {FAMILIES} (Architecture of the network). "
+        'Is "famly" meant to be it?',
     ),
     Spoilt(
         "a key that a wide residual network lacks",
@@ -240,7 +241,7 @@ SPOILT = [
         BEFORE,
         wrn("family: wrn, label: W, depth: 16"),
         "models.wrn16.width: this key is missing; it must be a whole number above 0 and of at most 32 "
-        "(Multiplies the 16, 32 and 64 channels of the three stages)",
+        "(Factor of the 16, 32 and 64 channels of the three stages)",
     ),
     Spoilt(
         "a key that a published number lacks",
@@ -366,7 +367,7 @@ SPOILT = [
         PAPER,
         "    cells: [cifar10]\n    statistic: median",
         "    statistic: median",
-        "artifacts.table1.cells: this key is missing; it must be a list of at least 1 value (Groups of cells it shows)",
+        "artifacts.table1.cells: this key is missing; it must be a list of at least 1 value (Groups of cells that it shows)",
     ),
     Spoilt(
         "a schematic of cells",
@@ -462,7 +463,7 @@ SPOILT = [
         "    statistic: best\n",
         "    statistic: best\n    metrics: [{name: top1}, {name: top1, split: test}]\n",
         'artifacts.table4.metrics = [{"name": "top1"}, {"name": "top1", "split": "test"}]: '
-        '{"weights": "last_step", "split": "test", "name": "top1"} stands there more than once',
+        '{"weights": "last_step", "split": "test", "name": "top1"} is listed more than once',
     ),
     Spoilt(
         "a printed number on examples that there are not",
@@ -793,7 +794,7 @@ SPOILT = [
         "the others of its batch, so no example's gradient can be bounded; use group, or cells with "
         "epsilons: [null] and nothing left to a search",
     ),
-    Spoilt("a seed twice", PAPER, "[34, 50, 113]", "[34, 50, 34]", "seeds = [34, 50, 34]: 34 stands there more than once"),
+    Spoilt("a seed twice", PAPER, "[34, 50, 113]", "[34, 50, 34]", "seeds = [34, 50, 34]: 34 is listed more than once"),
     Spoilt(
         "a negative seed",
         PAPER,
@@ -808,7 +809,7 @@ SPOILT = [
         CONFIG,
         "[scalenorm]",
         "[scalenorm, scalenorm]",
-        'papers = ["scalenorm", "scalenorm"]: "scalenorm" stands there more than once',
+        'papers = ["scalenorm", "scalenorm"]: "scalenorm" is listed more than once',
     ),
     Spoilt("no ε", PAPER, EPSILONS, "epsilons: []", "cells.cifar10.epsilons = []: must be a list of at least 1 value or null"),
     Spoilt(
@@ -816,14 +817,14 @@ SPOILT = [
         PAPER,
         EPSILONS,
         "epsilons: [5, 7.42, 5.0]",
-        "cells.cifar10.epsilons = [5, 7.42, 5.0]: 5.0 stands there more than once",
+        "cells.cifar10.epsilons = [5, 7.42, 5.0]: 5.0 is listed more than once",
     ),
     Spoilt(
         "a model twice",
         PAPER,
         "[scaleresnet9, resnet9]",
         "[resnet9, resnet9]",
-        'cells.cifar10.models = ["resnet9", "resnet9"]: "resnet9" stands there more than once',
+        'cells.cifar10.models = ["resnet9", "resnet9"]: "resnet9" is listed more than once',
     ),
     Spoilt(
         "more trials than combinations",
@@ -932,7 +933,7 @@ SPOILT = [
         PAPER,
         "    batch: 1024",
         "    batch: 1024\n    batch: 12",
-        'line 22: the key "batch" stands there twice: "    batch: 12"',
+        'line 22: the key "batch" is given twice: "    batch: 12"',
     ),
     Spoilt(
         "a tab",
@@ -995,7 +996,7 @@ def test_a_mistyped_key_that_a_family_needs_is_both_missing_and_unknown(configur
     where = "config/papers/scalenorm/paper.yaml: models.wrn16"
     assert configuration.change(PAPER, BEFORE, wrn("family: wrn, label: W, dept: 16, width: 4")).complaints() == [
         f"{where}.depth: this key is missing; it must be a whole number of at least 10 "
-        "(Layers: 6 n + 4, with n blocks in each of the three stages)",
+        "(Number of layers: 6 n + 4, with n blocks in each of the three stages)",
         f'{where}.dept = 16: unknown key. Did you mean "depth"? Allowed here: {OF_A_WRN}',
     ]
 

@@ -119,7 +119,7 @@ def test_a_value_that_no_cell_could_have_is_refused_with_its_key(tuned, space, c
     ("space", "complaint"),
     [
         ("{unifrom: [1, 2]}", '.unifrom = [1, 2]: unknown key. Did you mean "uniform"?'),
-        ("{uniform: [2, 1]}", ".uniform = [2, 1]: must be two numbers, the less one first"),
+        ("{uniform: [2, 1]}", ".uniform = [2, 1]: must be two numbers, the smaller one first"),
         ("{uniform: [1, 2, 3]}", ".uniform = [1, 2, 3]: must be a list of 2 values"),
         ("{log_uniform: [0, 1]}", ".log_uniform[0] = 0: must be a number above 0"),
         ("{integers: [1.5, 3]}", ".integers[0] = 1.5: must be a whole number"),

@@ -105,7 +105,7 @@ def test_a_variation_that_cannot_be_is_refused_with_what_is_varied(configuration
 
 def test_a_value_that_stands_twice_is_refused(configuration):
     found = configuration.change(PAPER, GROUP, f"{GROUP}    vary: {{recipe.clip: [1.0, 1.0]}}\n").complaints()
-    assert found == [f"{AT}.vary.recipe.clip = [1.0, 1.0]: 1.0 stands there more than once"]
+    assert found == [f"{AT}.vary.recipe.clip = [1.0, 1.0]: 1.0 is listed more than once"]
 
 
 def test_a_number_in_print_is_of_the_cell_that_its_varied_keys_select(configuration):

@@ -1,9 +1,18 @@
 """The ledger says what was spent, by whom it is counted, and what it does not count."""
 
 import pytest
+from dp_accounting.dp_event import (
+    ComposedDpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SelfComposedDpEvent,
+)
+from dp_accounting.rdp import RdpAccountant
 
-from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
-from dpvision.privacy.ledger import ledger, no_ledger, parts_of, price, simulated_ledger
+from dpvision.privacy.accounting import ORDERS, Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
+from dpvision.privacy.curve import Curve
+from dpvision.privacy.ledger import counted, ledger, no_ledger, parts_of, simulated_ledger
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
 RUN = Mechanism(0.02, 1.7, 1000)
@@ -13,7 +22,10 @@ SEARCH = {"study": "groups", "trials": 5, "sampling_rate": 0.02, "noise_multipli
 def test_every_number_that_the_guarantee_rests_on_is_there():
     found = ledger(RUN, 1200, 1.5, BUDGET, 45_000, [])
     assert found["private"]
-    assert found["epsilon"] == {"target": 3.0, "rdp": RUN.epsilon(1e-5), "prv": prv_epsilon(RUN, 1e-5)}
+    curve = Curve.of(RUN, 1e-5)
+    spent = {"rdp": RUN.epsilon(1e-5), "prv": prv_epsilon(RUN, 1e-5), "pld": curve.epsilon(1e-5)}
+    assert found["epsilon"] == {"target": 3.0, **spent}
+    assert found["curve"] == curve.summary(1e-5)
     assert found["steps"] == {"planned": 1200, "made": 1000}
     assert (found["examples"], found["sampling_rate"], found["noise_multiplier"]) == (45_000, 0.02, 1.7)
     assert (found["clip"], found["delta"], found["accountant"]) == (1.5, 1e-5, "rdp")
@@ -62,7 +74,7 @@ def test_a_search_at_another_level_is_charged_at_its_own():
 
 def test_trials_that_differ_are_composed_each_by_its_own():
     trials = [RUN, Mechanism(0.04, 2.0, 500), RUN]
-    search = {"study": "batches", **price(trials)}
+    search = {"study": "batches", **counted(trials)}
     assert parts_of(search) == [(2, RUN), (1, trials[1])]
     (found,) = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [search])["searches"]
     assert found["trials"] == 3
@@ -88,3 +100,24 @@ def test_a_simulation_says_that_it_is_not_private_what_it_stands_for_and_what_it
     assert found["simulated"] == {"divisor": 8} | {key: true[key] for key in found["simulated"] if key != "divisor"}
     assert found["done"]["epsilon"]["rdp"] == Mechanism(RUN.q / 8, RUN.sigma / 8, RUN.steps).epsilon(1e-5)
     assert found["done"]["epsilon"]["rdp"] > 10 * true["epsilon"]["rdp"]
+
+
+def test_a_covered_search_is_charged_for_its_mean_number_of_trials_and_the_run():
+    # not for the number that was drawn: that is a secret, and the theorem has it in its mean
+    dear, cheap = Mechanism(0.02, 1.7, 1000), Mechanism(0.02, 1.9, 1000)
+    covered = {"mean_trials": 15, "possible": counted([dear, cheap])}
+    searches = [{"study": "rates", **counted([cheap] * drawn), "covered": covered} for drawn in (2, 40)]
+    few, many = (ledger(RUN, 1000, 1.5, BUDGET, 45_000, [search])["searches"][0] for search in searches)
+    assert few == many
+    assert few["epsilon_covered"] == epsilon_of(selection_rdp(dear.rdp(), 15) + RUN.rdp(), 1e-5)
+    assert "must leave out" in few["meaning"]
+
+
+def test_the_price_of_a_covered_search_is_that_of_another_accountant():
+    event = PoissonSampledDpEvent(0.02, GaussianDpEvent(1.7))
+    trials = RepeatAndSelectDpEvent(SelfComposedDpEvent(event, 1000), mean=15, shape=1)
+    accountant = RdpAccountant(orders=ORDERS)
+    accountant.compose(ComposedDpEvent([trials, SelfComposedDpEvent(event, 1000)]))
+    search = {"study": "rates", **counted([RUN]), "covered": {"mean_trials": 15, "possible": counted([RUN])}}
+    (found,) = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [search])["searches"]
+    assert found["epsilon_covered"] == pytest.approx(accountant.get_epsilon(1e-5), rel=2e-3)

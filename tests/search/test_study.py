@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jobs
+import numpy as np
 import optuna
 import pytest
 import torch
@@ -27,7 +28,7 @@ from dpvision.locks import held, is_held
 from dpvision.plan import specs
 from dpvision.privacy.accounting import calibrate
 from dpvision.search import study as study_module
-from dpvision.search.study import FINISHED, JournalLock, Study, conclude, work
+from dpvision.search.study import FINISHED, JournalLock, Study, conclude, geometric, work
 from dpvision.training.fit import Training
 from dpvision.training.machine import device
 
@@ -173,7 +174,7 @@ def test_a_killed_workers_trial_goes_on_from_its_checkpoint_to_the_same_result(p
         other = here.start(1)
     assert victim.end() == -signal.SIGKILL
     assert (other or here.start(1)).end() == 0
-    assert "trial 0 goes on from step 6 of 12" in (here.folder / "1.log").read_text()
+    assert "trial 0 continues from step 6 of 12" in (here.folder / "1.log").read_text()
     here.conclude()
     assert here.best.read_bytes() == undisturbed.best.read_bytes()
     assert not here.tried(TrialState.FAIL)
@@ -202,6 +203,35 @@ def test_a_trial_left_behind_before_its_values_were_drawn_is_drawn_as_it_would_h
     assert [trial.params for trial in cut.study().trials(*FINISHED)] == [
         trial.params for trial in whole.study().trials(*FINISHED)
     ]
+
+
+def test_a_covered_search_draws_how_many_trials_once_for_all_workers(place, pretend):
+    pretend(lambda groups: [0.5])
+    here = place(sampler="covered", trials=3)
+    count = here.study().count
+    assert {here.study().count for _ in range(5)} == {count}
+    here.work()
+    assert len(here.tried(TrialState.COMPLETE)) == count
+
+
+def test_a_covered_search_draws_values_again_and_trains_each_trial_with_noise_of_its_own(place, pretend, monkeypatch):
+    monkeypatch.setattr(study_module, "geometric", lambda mean: 12)
+    pretend(lambda groups: [0.5])
+    seeds, known = [], study_module.Training
+    monkeypatch.setattr(study_module, "Training", lambda run, *more: seeds.append(run["seed"]) or known(run, *more))
+    here = place(sampler="covered", trials=3).work()
+    tried = [str(value) for value in here.tried(TrialState.COMPLETE)]
+    assert len(tried) == 12 > len(set(tried)) > 1
+    assert len(set(seeds)) == 12
+    assert here.conclude()["privacy"]["covered"]["mean_trials"] == 3
+
+
+def test_how_many_trials_a_covered_search_has_is_geometric_with_its_mean():
+    # 4,000 numbers: the mean's standard deviation is 0.23, the share's 0.004; four of them are exceeded once in 10,000
+    drawn = [geometric(15) for _ in range(4000)]
+    assert abs(np.mean(drawn) - 15) < 4 * 0.23
+    assert abs(np.mean(np.array(drawn) == 1) - 1 / 15) < 4 * 0.004
+    assert geometric(1) == 1
 
 
 def test_what_was_reported_before_the_kill_decides_as_it_would_have(place):
@@ -484,9 +514,9 @@ def test_a_worker_that_is_told_to_leave_keeps_where_its_trial_was(place, undistu
     told = here.start(0, jobs.work_until_told, 6)
     assert told.end() == 1
     log = (here.folder / "0.log").read_text()
-    assert "left: told to leave (SIGUSR1) at step 6 of 12 of trial 0: the state is kept in" in log
+    assert "left: stopped by SIGUSR1 at step 6 of 12 of trial 0: the state is kept in" in log
     assert here.start(1).end() == 0
-    assert "trial 0 goes on from step 6 of 12" in (here.folder / "1.log").read_text()
+    assert "trial 0 continues from step 6 of 12" in (here.folder / "1.log").read_text()
     here.conclude()
     assert without_seconds(here.table) == without_seconds(undisturbed.table)
 

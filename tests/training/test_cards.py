@@ -85,7 +85,7 @@ def test_who_finds_too_few_free_waits_says_who_holds_them_and_keeps_none_meanwhi
     assert (first.cards(), second.cards()) in (("0", "1"), ("1", "0"))
     waiting = job(2)
     said = waiting.says()
-    assert "waits for graphics cards: 2 needed, 1 of 3 free" in said
+    assert "waiting for graphics cards: 2 needed, 1 of 3 free" in said
     assert all(f"is held by process {each.process.pid}" in said for each in (first, second))
     assert job().cards() == "2"
     first.end()

@@ -276,12 +276,12 @@ def test_told_to_leave_all_stop_at_one_step_and_go_on_to_the_same_bits(told, who
         process.send_signal(signal.SIGTERM)
     assert job.end() == 1
     made = torch.load(here.state)["made"]
-    assert f"told to leave (SIGTERM) at step {made} of 40: the state is kept in {here.state}" in here.said()
+    assert f"stopped by SIGTERM at step {made} of 40: the state is kept in {here.state}" in here.said()
     assert "Traceback" not in here.said()
     assert not other.is_running()
     assert [file.name for file in here.checkpoint.glob("*.pt")] == ["state.pt"]
     assert here.start().end() == 0
-    assert f"goes on from step {made} of 40" in here.said()
+    assert f"continues from step {made} of 40" in here.said()
     assert here.bits() == whole.bits()
 
 
@@ -293,7 +293,7 @@ def test_a_process_that_is_killed_ends_the_job_with_a_message_and_the_next_goes_
     other_process(job).kill()
     assert job.end() == 1
     assert time.monotonic() - begun < 5
-    assert "process 1 (of 2, the first is 0) of this run was ended by SIGKILL; the same command goes on" in here.said()
+    assert "process 1 (of 2, the first is 0) of this run was ended by SIGKILL; the same command continues" in here.said()
     assert "Traceback" not in here.said()
     assert here.start().end() == 0
     assert here.bits() == whole.bits()
@@ -323,7 +323,7 @@ def test_an_error_in_another_process_reaches_the_log_with_its_traceback_and_ends
     assert "process 1: failed:\nTraceback" in said
     assert "TypeError: take_part()" in said
     assert said.count("Traceback") == 1
-    assert said.rstrip().endswith("of this run failed, as the log says; the same command goes on from the last checkpoint")
+    assert said.rstrip().endswith("of this run failed, as the log says; the same command continues from the last checkpoint")
 
 
 def wait_a_second_for_others() -> None:
@@ -361,5 +361,5 @@ def test_one_device_starts_no_other_process(monkeypatch):
 
 def test_fewer_graphics_cards_than_the_recipe_asks_for_are_an_error_before_anything_starts(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(UserError, match=r"asks for gpus: 2, and 1 can be seen"), together(2, ()):
+    with pytest.raises(UserError, match=r"asks for gpus: 2, but this job sees 1"), together(2, ()):
         pass

@@ -243,13 +243,12 @@ def test_told_to_leave_it_keeps_its_state_says_how_to_go_on_and_does(whole, plac
     assert 0 < made < 40
     log = here.log.read_text()
     assert (
-        f"told to leave ({number.name}) at step {made} of 40: the state is kept in {here.state}, the same command goes on"
-        in log
+        f"stopped by {number.name} at step {made} of 40: the state is kept in {here.state}, the same command continues" in log
     )
     assert "Traceback" not in log
     assert [file.name for file in here.record.iterdir()] == [".owner"]
     assert here.start().end() == 0
-    assert f"goes on from step {made} of 40" in here.log.read_text()
+    assert f"continues from step {made} of 40" in here.log.read_text()
     assert here.bits() == whole.bits()
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [made, 40]
 
@@ -260,7 +259,7 @@ def test_told_to_leave_within_a_step_it_does_not_finish_it_first(whole, place, n
     job = here.start(jobs.train_with_an_endless_step)
     job.reaches(here.record.with_name("endless").exists)
     assert job.kill(number) == 1
-    assert f"told to leave ({number.name}) at step 3 of 40: the state is kept" in here.words()
+    assert f"stopped by {number.name} at step 3 of 40: the state is kept" in here.words()
     assert torch.load(here.state)["made"] == 3
     assert here.start().end() == 0
     assert here.bits() == whole.bits()
@@ -273,7 +272,7 @@ def test_a_run_longer_than_every_job_that_it_gets_is_finished_by_many(whole, pla
     for within, made in ends:
         job = jobs.Job(here.log, jobs.train_until, within, made, *here.arguments())
         assert job.end() == 1
-        assert f"told to leave (SIGUSR1) at step {made} of 40" in here.words()
+        assert f"stopped by SIGUSR1 at step {made} of 40" in here.words()
     assert here.start(jobs.train_without_checkpoints).end() == 0
     assert here.bits() == whole.bits()
     assert [session["to_step"] for session in here.json("provenance.json")["sessions"]] == [0, 7, 10, 10, 40, 40, 40]
@@ -322,7 +321,7 @@ def test_the_history_that_it_shows_is_what_the_record_will_have(place, whole):
 def test_told_to_leave_it_shows_the_step_that_it_kept_and_why(interrupted):
     here = interrupted
     job = here.start(jobs.train_without_checkpoints)
-    job.reaches(lambda: "goes on from" in here.words())
+    job.reaches(lambda: "continues from" in here.words())
     job.kill(signal.SIGTERM)
     shown = progress(here)
     assert shown["told"] == "SIGTERM"
@@ -437,14 +436,14 @@ def one_at_work_and_one_waiting(here: Place) -> tuple[jobs.Job, jobs.Job]:
     first.reaches(here.state.exists)
     os.kill(first.process.pid, signal.SIGSTOP)
     second = here.start(log="second")
-    second.reaches(lambda: "waits for it" in here.words("second"))
+    second.reaches(lambda: "waiting until it ends" in here.words("second"))
     return first, second
 
 
 def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, place):
     here = place()
     first, second = one_at_work_and_one_waiting(here)
-    assert f"this run is being trained already, by process {first.process.pid} on {platform.node()}" in here.words("second")
+    assert f"process {first.process.pid} on {platform.node()}" in here.words("second")
     os.kill(first.process.pid, signal.SIGCONT)
     assert first.end() == second.end() == 0
     assert "another process has finished this run meanwhile" in here.words("second")
@@ -458,8 +457,8 @@ def test_a_second_process_takes_over_when_the_first_is_killed(whole, place):
     first, second = one_at_work_and_one_waiting(here)
     assert first.kill() == -signal.SIGKILL
     assert second.end() == 0
-    assert f"takes over from process {first.process.pid} on" in here.words("second")
-    assert "goes on from step" in here.words("second")
+    assert f"taking over from process {first.process.pid} on" in here.words("second")
+    assert "continues from step" in here.words("second")
     assert here.bits() == whole.bits()
 
 
@@ -469,7 +468,7 @@ def test_a_suspended_process_that_was_taken_for_dead_writes_nothing_when_it_wake
     first.reaches(here.state.exists)
     os.kill(first.process.pid, signal.SIGSTOP)
     second = here.start(jobs.train_impatiently, "second")
-    second.reaches(lambda: "goes on from step" in here.words("second"))
+    second.reaches(lambda: "continues from step" in here.words("second"))
     os.kill(first.process.pid, signal.SIGCONT)
     assert first.end() == 1
     assert "belongs to another by now" in here.words()
@@ -486,7 +485,7 @@ def test_who_owns_the_run_no_more_does_not_write(write, interrupted, trained):
     with owned(owners) as still_ours:
         mine = Checkpoint(interrupted.checkpoint, still_ours)
         (owners / "1").rename(owners / "2")  # as if somebody had taken over
-        with pytest.raises(UserError, match="belongs to another by now; it leaves without a trace"):
+        with pytest.raises(UserError, match="belong to another by now. Stopping; nothing was written"):
             match write:
                 case "the state":
                     mine.save({"made": 3})

@@ -140,8 +140,8 @@ def test_a_living_owner_of_this_machine_is_waited_for(tmp_path, holder, slept, c
     slept += [lambda: None] * 20 + [lambda: other.go() == ("done\n", "") or pytest.fail("it was disturbed")]
     with owned(tmp_path / "run"):
         assert not slept
-    (waits,) = [text for text in caplog.messages if "waits for it" in text]
-    assert f"already, by process {other.process.pid} on {platform.node()} since 20" in waits
+    (waits,) = [text for text in caplog.messages if "waiting until it ends" in text]
+    assert f"process {other.process.pid} on {platform.node()} since 20" in waits
     assert not any("dead" in text for text in caplog.messages)
 
 
@@ -174,7 +174,7 @@ def test_who_waits_says_once_for_whom_and_since_when(tmp_path, slept, caplog, ca
     slept += [lambda: shows_life(file)] * 5 + [lambda: os.truncate(file, 0)]
     with owned(tmp_path):
         pass
-    text = "this run is being trained already, by process 123 on node7, SLURM job 55 since 2026-01-02: waits for it"
+    text = "process 123 on node7, SLURM job 55 since 2026-01-02 is already training this run; waiting"
     assert [text in said for said in caplog.messages] == [True]
     assert capsys.readouterr().err.count(text) == 1
 
@@ -198,7 +198,7 @@ def test_an_owner_without_signs_of_life_is_dead_after_so_many_looks(tmp_path, sl
         assert not slept
         still_ours()
         assert not file.exists()
-    assert "takes over from process 123 on node7, SLURM job 55 since 2026-01-02, which is dead" in caplog.messages
+    assert "taking over from process 123 on node7, SLURM job 55 since 2026-01-02, which is dead" in caplog.messages
 
 
 def test_a_new_owner_is_given_all_the_looks_again(tmp_path, slept, monkeypatch):
@@ -226,7 +226,7 @@ def test_a_suspended_owner_finds_out_when_it_wakes(tmp_path, holder, monkeypatch
         other.process.send_signal(signal.SIGCONT)
         _, error = other.go()
         assert other.process.returncode == 1
-        assert "belongs to another by now" in error
+        assert "belong to another by now" in error
         still_ours()
 
 
@@ -244,7 +244,7 @@ def test_a_file_that_goes_while_it_is_read_is_gone(tmp_path, monkeypatch):
     def stale(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ESTALE, "Stale file handle")
 
-    with pytest.raises(UserError, match="belongs to another by now"), owned(tmp_path) as still_ours:
+    with pytest.raises(UserError, match="belong to another by now"), owned(tmp_path) as still_ours:
         monkeypatch.setattr(owner, "open", stale, raising=False)
         still_ours()
 

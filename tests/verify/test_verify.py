@@ -17,6 +17,7 @@ from dpvision.files import file_digest, read_json, write_json, write_text
 from dpvision.plan import specs
 from dpvision.plan.stages import STAGES
 from dpvision.privacy.accounting import Mechanism, prv_epsilon
+from dpvision.privacy.ledger import without_curve
 from dpvision.source import ROOT
 from dpvision.verify.again import comparison
 from dpvision.verify.verdict import verify
@@ -238,11 +239,25 @@ def test_an_edited_line_of_a_table_for_print_or_number_of_a_figure_is_named(dama
         assert any(f"{damaged.plan.results}/{name}" in problem for problem in problems)
 
 
-@pytest.mark.parametrize("accountant", ["rdp", "prv"])
-def test_an_epsilon_that_does_not_follow_from_its_ledger_is_found_by_either_accountant(damaged, accountant):
+@pytest.mark.parametrize("accountant", ["rdp", "prv", "pld"])
+def test_an_epsilon_that_does_not_follow_from_its_ledger_is_found_by_each_accountant(damaged, accountant):
     damaged.edit(damaged.run("ledger.json"), "epsilon", accountant, to=lambda epsilon: epsilon * 0.9999)
     problems = damaged.problems()
     assert any(f"ledger.json: epsilon.{accountant}, recomputed" in problem for problem in problems)
+
+
+def test_a_ledger_without_the_privacy_curve_is_verified_by_what_it_names(damaged):
+    ledger = damaged.run("ledger.json")
+    write_json(ledger, without_curve(read_json(ledger)))
+    assert not any("recomputed" in problem for problem in damaged.problems())
+    damaged.edit(ledger, "epsilon", "prv", to=1.0)
+    assert any("ledger.json: epsilon.prv, recomputed" in problem for problem in damaged.problems())
+
+
+@pytest.mark.parametrize("key", ["mu", "advantage", "true_positives"])
+def test_an_edited_privacy_curve_is_found(damaged, key):
+    damaged.edit(damaged.run("ledger.json"), "curve", key, to=lambda value: value * 0.999)
+    assert any(f"ledger.json: curve.{key}, recomputed" in problem for problem in damaged.problems())
 
 
 def test_a_sigma_that_the_budget_does_not_give_is_found_though_its_epsilons_follow(damaged):
@@ -384,7 +399,7 @@ def test_an_artifact_made_again_is_equal_or_differs_by_so_much_in_each_cell(dama
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "say which"),
+        ([], "name the archive"),
         (["other.zip", "table1"], "other.zip cannot be verified"),
         (["x", "table1"], "x is not there: name an archive"),
     ],

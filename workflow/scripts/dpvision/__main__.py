@@ -25,8 +25,8 @@ def main() -> None:
         return made
 
     for name, function, text in (
-        ("plan", _plan, "what a target would take, and what of it is there already"),
-        ("status", _status, "what is done, runs, failed or is missing and why, and what other code than this made"),
+        ("plan", _plan, "list what a target needs, and how much of it is done"),
+        ("status", _status, "list what is done, running, failed or missing and why, and what was made by other code than this"),
     ):
         made = command(name, function, text)
         made.add_argument("--scale", help="instead of the one in config/config.yaml")
@@ -34,38 +34,40 @@ def main() -> None:
             made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
             made.add_argument("--cost", action="store_true", help="device-hours, wall time, memory and disk of what is left")
             made.add_argument(
-                "--budget", type=_hours, metavar="TIME", help="choose what completes most in so long: 48h, 90m, 2d"
+                "--budget", type=_hours, metavar="TIME", help="choose what completes most in this time: 48h, 90m, 2d"
             )
-            made.add_argument("--devices", type=_at_least(1), default=1, help="that work at once (default: 1)")
+            made.add_argument(
+                "--devices", type=_at_least(1), default=1, help="number of devices that work at once (default: 1)"
+            )
             made.add_argument("--device", metavar="NAME", help="one with records, or in config/devices.yaml (default: as last)")
         made.add_argument("--json", action="store_true", help="for programs")
     for name, look, text in (
-        ("show", _show, "a run's card: what it is, what came out and what it spent, with its curve"),
-        ("compare", _compare, "what differs between two runs, in what was asked for and in what came out"),
+        ("show", _show, "print a run's card: its settings, results, what it spent and its curve"),
+        ("compare", _compare, "print what differs between two runs, in settings and in results"),
     ):
         made = command(name, look, text)
         made.add_argument("part", metavar="RUN", nargs=2 if name == "compare" else None, help="a part of its folder's name")
-        made.add_argument("--scale", help="only runs of this one")
+        made.add_argument("--scale", help="look among the runs of this scale alone")
         made.add_argument("--json", action="store_true", help="for programs")
-    audited = command("audit", _audit, "attack the engine, or the step of a run, and say what that proves; minutes")
+    audited = command("audit", _audit, "attack the engine, or the step of a run, and print what it proves; minutes")
     audited.add_argument("part", metavar="RUN", nargs="?", help="a part of a run's name: by its q, σ, steps and network")
     audited.add_argument("--all", action="store_true", dest="every", help="replay every network of the catalogue")
     audited.add_argument("--scale", help="instead of the one in config/config.yaml")
     claims = command("claims", _claims, "write the page of claims from the records that there are now, and run nothing")
     claims.add_argument("--scale", help="instead of the one in config/config.yaml")
-    keep = command("keep", _keep, "copy what is small of the results into a folder to commit, with tables, figures and a page")
-    keep.add_argument("folder", type=Path, help="what lies there already is kept and shown too")
+    keep = command("keep", _keep, "copy the small files of results to a folder to commit, with tables, figures, a page")
+    keep.add_argument("folder", type=Path, help="folder to write; results that lie there already stay and are shown too")
     keep.add_argument("--scale", help="instead of the one in config/config.yaml")
-    models = command("models", _models, "every model with its parameters and multiply-adds")
+    models = command("models", _models, "list every model with its parameters and multiply-adds")
     models.add_argument("--classes", type=_at_least(1), default=10, help="default: 10")
     models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
     models.add_argument("--channels", type=_at_least(1), default=3, help="default: 3")
     models.add_argument("--json", action="store_true", help="for programs")
     models.add_argument("--count", action="store_true", help="write counts.json of families without `layers`, for every paper")
-    verifying = command("verify", _verify, "whether an archive's or a folder's results follow from their records")
+    verifying = command("verify", _verify, "check whether the results of an archive or a folder follow from their records")
     verifying.add_argument("path", type=Path, help="an archive (.zip), its folder, or a folder of results (results/demo)")
     verifying.add_argument("--json", action="store_true", help="for programs")
-    compared = command("again", _again, "an artifact of an archive beside the same one made again")
+    compared = command("again", _again, "compare an artifact of an archive with the same one made again")
     compared.add_argument("archive", type=Path, help="the folder of an unpacked archive, in whose source/ it was made again")
     compared.add_argument("artifact", help="a table or figure: table1")
     command("schema", _schema, "write the JSON schemas of the configuration to config/schema, and config/README.md")
@@ -90,7 +92,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def _hours(text: str) -> float:
-    """In seconds."""
+    """Return a time such as 48h, 90m or 2d in seconds."""
     unit = {"m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)
     if not unit or not text[:-1].replace(".", "", 1).isdecimal() or not float(text[:-1]):
         raise argparse.ArgumentTypeError(f"must be a time like 48h, 90m or 2d, not {text}")
@@ -99,7 +101,7 @@ def _hours(text: str) -> float:
 
 @functools.cache
 def _here() -> Path:
-    """Where Snakemake would look for the configuration and put results: this folder, or else the project's."""
+    """Return the folder where Snakemake reads the configuration and puts results: this one, or else the project's."""
     if Path("config/config.yaml").exists():
         return Path.cwd()
     print(f"in {plan.ROOT}:", file=sys.stderr)
@@ -170,7 +172,7 @@ def _audit(part: str | None, every: bool, scale: str | None) -> None:
 
     planned = _load(scale)
     if part and every:
-        raise UserError(f"--all is of the engine's audit, and {part} names a run: leave one of them out")
+        raise UserError(f"--all belongs to the engine's audit, but {part} names a run: leave one of them out")
     spec = audits.run_audit(_find(part, scale).spec) if part else audits.engine_audit(planned.runs.values(), every)
     folder = _here() / planned.results / "audits" / audits.audit_name(spec)
     about = audit(spec, folder, min(2, os.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""What a snakemake that was killed leaves in SLURM's queue."""
+"""Jobs that a killed snakemake leaves in SLURM's queue, and how the next one ends them."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from dpvision.errors import UserError
 from dpvision.locks import held
 
 OWNER = Path(".snakemake/head")
-PREFIX = "dpvision_"  # of the jobs' names: slurm-jobname-prefix in slurm/config.yaml
+PREFIX = "dpvision_"  # the jobs' names begin with it: slurm-jobname-prefix in slurm/config.yaml
 PAUSE = 2.0
 PATIENCE = 150.0  # seconds; a job has SLURM's KillWait, 30 s by default, to keep its state
 
@@ -19,10 +19,10 @@ _ours = ExitStack()  # held until this process ends, however it ends
 
 
 def take_over() -> None:
-    """End the jobs that an earlier snakemake submitted from this folder, where that is gone.
+    """End the jobs that an earlier snakemake submitted from this folder, if that snakemake is gone.
 
     A new one does not know them and submits the same work again: those that run would refuse their twins, and those
-    that wait would do it once more later. A training that is ended keeps its state, and its new job goes on from there.
+    that wait would do it once more later. A training that is ended keeps its state, and its new job continues from there.
     """
     orphans = _queued()
     try:
@@ -32,7 +32,7 @@ def take_over() -> None:
     except OSError as error:  # some file systems of clusters have no locks
         if orphans:
             raise UserError(
-                f"jobs of another snakemake in this folder are in the queue, and whether it lives cannot be known here "
+                f"jobs of another snakemake in this folder are in the queue, and nothing here shows if it still runs "
                 f"({OWNER}: {error}). Wait for them, or end them (a training keeps its state): scancel {' '.join(orphans)}"
             ) from None
         return
@@ -41,9 +41,9 @@ def take_over() -> None:
     file.flush()
     if not orphans:
         return
-    said = f"an earlier snakemake is gone and its jobs are not: ending {' '.join(orphans)} (a training keeps its state)"
+    said = f"an earlier snakemake is gone, but its jobs are not: ending {' '.join(orphans)} (a training keeps its state)"
     print(said, file=sys.stderr)
-    subprocess.run(["scancel", *orphans], check=False)  # what ended meanwhile is no error
+    subprocess.run(["scancel", *orphans], check=False)  # a job that ended meanwhile is no error
     end = time.monotonic() + PATIENCE
     while orphans := _queued():
         if time.monotonic() > end:
@@ -52,7 +52,7 @@ def take_over() -> None:
 
 
 def _queued() -> list[str]:
-    """The ids of the jobs that were submitted from this folder. None where the controller does not answer."""
+    """Return the ids of the jobs that were submitted from this folder; none if the controller does not answer."""
     asked = ["squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i|%j|%Z"]
     answer = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
     jobs = [line.split("|", 2) for line in answer.splitlines()]

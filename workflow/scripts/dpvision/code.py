@@ -1,4 +1,4 @@
-"""Which code made this: a digest of a module's source and of all of dpvision that it imports."""
+"""A digest of the code that made a result: of a module's source and of all of dpvision that it imports."""
 
 import ast
 import functools
@@ -47,7 +47,7 @@ def _closure(start: Path) -> set[Path]:
 
 
 def _imports(file: Path) -> list[Path]:
-    """The files of dpvision that a file imports; not those of the packages that they lie in, if it takes nothing from there."""
+    """Return the files of dpvision that a file imports; not the packages they lie in, if it takes nothing from those."""
     package = ["dpvision", *file.relative_to(PACKAGE).parent.parts]
     names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(file.read_bytes())]

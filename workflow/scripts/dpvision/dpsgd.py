@@ -1,4 +1,4 @@
-"""What a private training loop of one's own needs, in one import. docs/own_loop.md shows such a loop."""
+"""Everything that your own private training loop needs, in one import. docs/own_loop.md shows such a loop."""
 
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.accounting import Mechanism, calibrate

@@ -15,12 +15,12 @@ from dpvision.errors import UserError
 
 
 def canonical_json(value: Any) -> str:
-    """One text for one value: sorted keys, no spaces. What digests are taken of."""
+    """Return the one text for a value: sorted keys, no spaces. Digests are taken of it."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(value: Any, length: int = 12) -> str:
-    """A name for a JSON value; 12 hex digits keep 10,000 specs apart with odds of 5 million to 1."""
+    """Return a name for a JSON value; 12 hex digits keep 10,000 specs apart with odds of 5 million to 1."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
 
 
@@ -31,10 +31,10 @@ def file_digest(path: Path | str, algorithm: str = "sha256") -> str:
 
 @contextlib.contextmanager
 def replacing(path: Path | str, may: Callable[[], None] = lambda: None) -> Iterator[Path]:
-    """A path beside `path` to write to, renamed over it at the end and removed after an error.
+    """Yield a path beside `path` to write to; rename it over `path` at the end, or remove it after an error.
 
-    The name keeps the suffix, since many writers choose their format by it. `may` is asked last of all, and has its say
-    by an error.
+    The name keeps the suffix, since many writers choose their format by it. `may()` runs just before the rename;
+    raise in it to cancel.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def write_json(path: Path | str, value: Any) -> None:
-    """For people and diffs: sorted, indented, one value a line."""
+    """Write JSON for people and diffs: sorted, indented, one value a line."""
     write_text(path, _json(value))
 
 
@@ -73,7 +73,7 @@ def _json(value: Any, sort_keys: bool = True) -> str:
 
 
 def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
-    """The first row's keys are the columns."""
+    """Write rows as CSV; the first row's keys are the columns."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -82,7 +82,7 @@ def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
 
 
 def write_if_changed(path: Path | str, value: Any) -> None:
-    """As JSON, its keys in their own order; a file that says it already keeps its date."""
+    """Write JSON with its keys in their own order; a file that says the same already keeps its date."""
     text = _json(value, sort_keys=False)
     if not Path(path).exists() or Path(path).read_text(encoding="utf-8") != text:
         write_text(path, text)

@@ -12,7 +12,7 @@ from typing import TextIO
 
 @contextmanager
 def held(path: Path, wait: bool = True) -> Iterator[TextIO]:
-    """The open file while it is ours. Without `wait`, BlockingIOError where another process holds it."""
+    """Yield the open file while this process holds it; without `wait`, raise BlockingIOError if another one does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+", encoding="utf-8") as file:
         _lock(file, wait)
@@ -20,9 +20,9 @@ def held(path: Path, wait: bool = True) -> Iterator[TextIO]:
 
 
 def _lock(file: TextIO, wait: bool) -> None:
-    """By fcntl, which a shared file system passes on to its other machines; some, GPFS, keep flock to the one.
+    """Lock a file by fcntl: shared file systems pass that on to other machines, but some, like GPFS, keep flock to one.
 
-    As flock's it belongs to the open file, and not to the process.
+    Like a lock by flock, it belongs to the open file, and not to the process.
     """
     if sys.platform == "linux":
         fcntl.fcntl(file, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, _whole(fcntl.F_WRLCK))
@@ -43,7 +43,7 @@ def is_held(path: Path) -> bool:
 
 
 def show_in_use(file: TextIO) -> None:
-    """As long as it is open, by this process or its children; of several, each may. Some file systems know no locks."""
+    """Show the file in use while this process or a child has it open; several may. Some file systems know no locks."""
     with suppress(OSError):
         if sys.platform == "linux":
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, _whole(fcntl.F_RDLCK))
@@ -52,7 +52,7 @@ def show_in_use(file: TextIO) -> None:
 
 
 def in_use(path: Path) -> bool:
-    """Whether a process shows it so, or holds it. On Linux the question changes nothing, and reading is enough for it."""
+    """Tell whether a process holds the file or shows it in use. On Linux asking changes nothing; read access is enough."""
     try:
         with open(path, encoding="utf-8") as file:
             if sys.platform == "linux":

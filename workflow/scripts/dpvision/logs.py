@@ -1,4 +1,4 @@
-"""Where a job's words go: all of them into its log, a progress line and the last word to the terminal too."""
+"""A job's log: all its output goes there; a progress line and the last message go to the terminal too."""
 
 import logging
 import os
@@ -21,10 +21,10 @@ _terminal: TextIO = sys.stderr  # the job's own stderr, also after it has been s
 
 @contextmanager
 def job(log: str) -> Iterator[None]:
-    """Everything that is printed, warned or logged inside goes into the file `log`.
+    """Send everything that is printed, warned or logged inside to the file `log`.
 
-    An error's traceback goes there as well; a UserError is a message and has none. The terminal is told in
-    one line and pointed to the log. Whoever looks can tell by the log whether its job runs, and how it ended.
+    An error's traceback goes there as well; a UserError is a message and has none. The terminal gets
+    one line that names the log. The log shows others whether its job runs, and how it ended.
     """
     global _terminal
     _terminal = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
@@ -47,7 +47,7 @@ def job(log: str) -> Iterator[None]:
                 file.write(f"{LEFT if isinstance(error, Interrupted) else FAILED}{error}\n")
             raise SystemExit(1) from None
         except Exception as error:
-            _terminal.write(f"{type(error).__name__}: {error} (the whole story: {log})\n")
+            _terminal.write(f"{type(error).__name__}: {error} (traceback: {log})\n")
             with suppress(OSError):
                 traceback.print_exc(file=file)
                 file.write(f"{FAILED}{type(error).__name__}: {error}\n")
@@ -55,7 +55,7 @@ def job(log: str) -> Iterator[None]:
 
 
 def leave(text: str) -> NoReturn:
-    """Ends the process at once, from any of its threads and whatever the others are at; `text` says why, as an error does."""
+    """End the process at once, from any thread, whatever the others do; `text` says why, as an error does."""
     for file, words in {sys.stderr: FAILED + text, _terminal: text}.items():
         with suppress(OSError):
             file.write(f"{words}\n")
@@ -64,13 +64,13 @@ def leave(text: str) -> NoReturn:
 
 
 def tell(text: str) -> None:
-    """In the log, and to the terminal: the job is not getting on, and why."""
+    """Write to the log and to the terminal that the job is not getting on, and why."""
     logging.getLogger(__name__).info(text)
     _terminal.write(f"{text}\n")
 
 
 def last_words(log: Path) -> str:
-    """What the job of this log failed of; empty where it did not, or was told to leave, or was killed."""
+    """Return what the job of this log failed of; empty where it did not fail, was told to leave, or was killed."""
     with open(log, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - 10_000))
         end = file.read().decode("utf-8", "replace")
@@ -79,7 +79,7 @@ def last_words(log: Path) -> str:
 
 
 class Progress:
-    """One line on a terminal, written over; nothing where there is no terminal. Lines of their own go to the log."""
+    """A progress line on a terminal, written over; nothing where there is no terminal. `line` writes to the log."""
 
     EVERY = 1.0  # seconds; several jobs may share the terminal
 
@@ -103,7 +103,7 @@ class Progress:
         _terminal.flush()
 
     def seconds_left(self, done: int) -> float | None:
-        """By the pace since it began here; None before the first step."""
+        """Estimate the seconds left by the pace since it began here; None before the first step."""
         if self.first is None:
             return None
         return (time.monotonic() - self.begun) / (done - self.first) * (self.total - done)

@@ -1,4 +1,4 @@
-"""What a piece of work needs in memory, measured."""
+"""Peak memory of a piece of work, measured."""
 
 import ctypes
 import resource
@@ -13,15 +13,15 @@ RESET, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 @contextmanager
 def peak_mb(device: torch.device) -> Iterator[list[float]]:
-    """Filled at the end with the highest use of the device's memory since the beginning; of a CPU, of the whole process.
+    """Yield a list that gets the peak use of memory in MB at the end: the device's, or on a CPU the whole process's.
 
-    Where the system keeps no mark that can be reset, it is the highest since the process began.
+    Where the system keeps no mark that can be reset, this is the peak since the process began.
     """
     found: list[float] = []
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     elif RESET.exists():
-        if give_back := getattr(ctypes.CDLL(None), "malloc_trim", None):  # what was freed before does not count
+        if give_back := getattr(ctypes.CDLL(None), "malloc_trim", None):  # memory that was freed before does not count
             give_back(0)
         RESET.write_text("5")
     yield found

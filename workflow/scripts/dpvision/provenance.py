@@ -1,4 +1,4 @@
-"""What made a result: code, versions, data, machine, time, memory. Enough to explain it, nothing that names a person."""
+"""The origin of a result: code, versions, data, machine, time, memory. It explains the result and names no person."""
 
 import importlib.metadata
 import os
@@ -19,10 +19,10 @@ PACKAGES = ("numpy", "opacus", "optuna", "pandas", "pyhessian", "scipy", "snakem
 
 
 class Origin:
-    """What a job is made of, noted when it begins: files may be edited while it runs."""
+    """The origin of a job's result, noted when the job begins: files may be edited while it runs."""
 
     def __init__(self, stage: str) -> None:
-        """`stage` names the module whose code, with all that it imports, makes the result; or several, with spaces."""
+        """Note what there is now; `stage` names the module, or several with spaces, whose code and imports make the result."""
         self.stage = stage
         self.code = code_digest(*stage.split())
         found = source()
@@ -36,7 +36,7 @@ class Origin:
         return round(time.monotonic() - self._begun, 3)
 
     def provenance(self, spec: Any, **more: Any) -> dict[str, Any]:
-        """`more` is what only this stage knows."""
+        """Return the provenance of a result; `more` is what only this stage knows."""
         return {
             "stage": self.stage,
             "code": self.code,
@@ -55,7 +55,7 @@ class Origin:
 
 
 def departures(made: dict[str, Any], commit: str | None = None, lock: str | None = None) -> list[str]:
-    """What a result's provenance says that one should know of it: beside this commit and lock, where they are given."""
+    """Return the caveats of a result by its provenance: also beside this commit and lock, where they are given."""
     sessions = made.get("sessions", [])
     commits = {one.get("commit") for one in (made, *sessions) if one.get("commit")}
     locks = {one.get("lock") for one in (made, *sessions) if one.get("lock")}

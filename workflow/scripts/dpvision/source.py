@@ -1,4 +1,4 @@
-"""What the source is: its files, its commit, and which of them are not as committed.
+"""The project's source: its files, its commit, and the files that differ from the commit.
 
 In a checkout git says so. In an archive that was unpacked there is no git; the archive put a file beside the source that
 says what it was.
@@ -13,28 +13,28 @@ from dpvision.files import digest, file_digest
 
 ROOT = Path(__file__).parents[3]
 NAME, VERSION = "dpvision", "0.1.0"
-"""As in pyproject.toml and CITATION.cff."""
+"""Name and version, the same as in pyproject.toml and CITATION.cff."""
 NOTE = "source.json"
-"""Of an archive's source: commit, date, changed files, and the SHA-256 of every file."""
+"""File in an archive's source: commit, date, changed files, and the SHA-256 of every file."""
 
 
 class Source(NamedTuple):
     commit: str
     date: str
-    """Of the commit, with its time zone."""
+    """Date of the commit, with its time zone."""
     files: list[str]
-    """All of it, sorted: what is committed, and what is new and not ignored."""
+    """All files, sorted: those that are committed, and those that are new and not ignored."""
     changed: list[str]
-    """Those that are not as committed: changed, new, or gone."""
+    """Files that are not as committed: changed, new, or gone."""
 
     def identity(self, root: Path = ROOT) -> str:
-        """Another one, another source."""
+        """Return a digest of the source: another source has another one."""
         there = [file for file in self.changed if (root / file).is_file()]
         return digest([self.commit, self.changed, [file_digest(root / file) for file in there]])
 
 
 def source(root: Path = ROOT) -> Source | None:
-    """None where nobody says what belongs to it: neither a checkout nor an archive's."""
+    """Return the source; None if the folder is neither a checkout of this project nor an unpacked archive."""
     if (root / NOTE).exists():
         return _of_archive(root)
     try:

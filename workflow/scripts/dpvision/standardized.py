@@ -5,7 +5,7 @@ from torch.overrides import handle_torch_function, has_torch_function
 
 
 def standardized(weight: Tensor, gain: Tensor, eps: float = 1e-4) -> Tensor:
-    """The weight with, in each output channel, mean 0 and the sum of squares gain².
+    """Return the weight scaled so that each output channel has mean 0 and the sum of squares gain².
 
     gain · (w - mean) / sqrt(max(fan_in · var, eps)), var the biased variance of the fan_in weights of the channel:
     `eps` is a floor, not a summand, and a channel whose weights are all equal becomes zero.

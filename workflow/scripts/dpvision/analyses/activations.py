@@ -1,4 +1,4 @@
-"""How the activations around a residual addition are distributed, before and after ScaleNorm."""
+"""The distribution of the activations around a residual addition, before and after ScaleNorm."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def around_addition(network: nn.Module, images: Tensor) -> dict[str, Tensor]:
-    """The first residual block's activations, flat, by place."""
+    """Return the first residual block's activations, flat, by place."""
     if not isinstance(network, ResNet9):
         raise UserError(f"activations are shown of the residual blocks of ResNet-9, not of {type(network).__name__}")
     seen: dict[str, Tensor] = {}
@@ -40,9 +40,9 @@ def around_addition(network: nn.Module, images: Tensor) -> dict[str, Tensor]:
 
 
 def histograms(activations: dict[str, Tensor], bins: int) -> list[dict[str, Any]]:
-    """One row a bin and place, with the place's mean and standard deviation; the bins hold all but two thousandths.
+    """Return a row a bin and place, with the place's mean and standard deviation; the bins hold all but two thousandths.
 
-    Those lie so far out that they would squeeze the rest into a few bins. They count in mean and deviation.
+    The two thousandths lie so far out that they would squeeze the rest into a few bins. They count in mean and deviation.
     """
     rows = []
     for place, tensor in activations.items():

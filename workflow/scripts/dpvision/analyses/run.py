@@ -25,7 +25,7 @@ class Trained:
     data: Prepared
     physical_batch: int
     memory_mb: float
-    """What the job may use of its device's memory."""
+    """Memory that the job may use of its device, in MB."""
 
     def training_examples(self, count: int) -> Examples:
         """Return the first of the examples that it was trained on."""

@@ -1,4 +1,4 @@
-"""What is in an archive: which files, by their names in it."""
+"""The contents of an archive: which files, by their names in it."""
 
 import hashlib
 import json
@@ -16,22 +16,22 @@ from dpvision.source import NAME, NOTE, VERSION, Source, source
 
 MANIFEST = "manifest-sha256.txt"
 Contents = dict[str, Path | bytes]
-"""A file's name in the archive, and the file or its content."""
+"""Files by their name in the archive: a path, or the content itself."""
 
 
 def archive_spec(plan: Plan) -> Spec:
-    """What decides an archive beside the results: which are shown, and the source."""
+    """Return what decides an archive beside the results: which are shown, and the source."""
     found = source()
     return {"config": configuration(plan), "plan": digest(specs_of(plan)), "source": found and found.identity()}
 
 
 def configuration(plan: Plan) -> dict[str, Any]:
-    """What config/config.yaml and the command line came to; the rest of the configuration is in the source."""
+    """Return what config/config.yaml and the command line came to; the rest of the configuration is in the source."""
     return {"scale": plan.scale, "papers": list(plan.papers)}
 
 
 def contents(plan: Plan, root: Path, project: Path, found: Source) -> Contents:
-    """Of the results in `root`, and of the source in `project`; all but crate and manifest."""
+    """Return all files but crate and manifest: of the results in `root`, and of the source in `project`."""
     results = {file: root / file for file in [*plan.kept_files(), *_where_there(plan, root)]}
     missing = [file for file, path in results.items() if not path.exists()]
     if missing:
@@ -81,7 +81,7 @@ def _where_there(plan: Plan, root: Path) -> list[str]:
 
 
 def _logs(plan: Plan, root: Path) -> list[str]:
-    """Logs and benchmarks of the jobs that made what is kept: those whose name, or whose folder's, is of it."""
+    """Return logs and benchmarks of the jobs that made what is kept: those whose name, or whose folder's, is of it."""
     names = {*plan.artifacts, *plan.sources, *(name for _, name in plan.kept())}
     found = []
     for folder in (f"{plan.results}/logs", f"{plan.shared}/logs"):
@@ -101,5 +101,5 @@ def sha256(content: Path | bytes) -> str:
 
 
 def _json(value: Any) -> bytes:
-    """Keys in their own order, which is that of a table's columns: seeds as the configuration lists them."""
+    """Return JSON with its keys in their own order, that of a table's columns: seeds as the configuration lists them."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()

@@ -25,7 +25,7 @@ TYPES |= {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
 
 
 def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) -> bytes:
-    """ro-crate-metadata.json."""
+    """Return the content of ro-crate-metadata.json."""
     crate = ROCrate(version="1.1")
     crate.name = f"{about['name']} {about['version']}, scale {plan.scale}"
     crate.description = description(plan, about)
@@ -112,7 +112,7 @@ def _folders(plan: Plan) -> dict[str, str]:
 
 
 def _period(plan: Plan, root: Path) -> tuple[str, str]:
-    """From the first job's start to the last one's end, by the records."""
+    """Return the first job's start and the last one's end, by the records."""
     made = [read_json(root / file) for file in plan.kept_files() if file.endswith("provenance.json")]
     spans = [(datetime.fromisoformat(one["started"]), timedelta(seconds=round(one["seconds"]))) for one in made]
     return min(start for start, _ in spans).isoformat(), max(start + took for start, took in spans).isoformat()

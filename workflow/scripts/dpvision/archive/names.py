@@ -1,4 +1,4 @@
-"""What names a person, a machine or a place on it, taken out of logs."""
+"""Names of a person, a machine or a place on it, taken out of logs."""
 
 import getpass
 import os
@@ -17,15 +17,15 @@ OWNER = re.compile(r"(process \d+ on )[^\s,]+(, SLURM job \d+)?")  # as training
 
 
 class Names(NamedTuple):
-    """This user's, this machine's."""
+    """The names of this user and of this machine."""
 
     places: dict[str, str]
     """Folders, and what stands for each."""
     words: dict[str, str]
-    """Likewise."""
+    """Names of people and machines, and what stands for each."""
 
     def cleaned(self, text: str) -> str:
-        """With nothing of it, and no other absolute path: of those the file's name is left."""
+        """Return the text without any of the names, and without other absolute paths, of which the file's name is left."""
         for place, stand_in in self.places.items():
             text = text.replace(place, stand_in)
         text = OWNER.sub(r"\1HOST", text)
@@ -34,7 +34,7 @@ class Names(NamedTuple):
         return PATH.sub(lambda path: f"…/{path[1]}" if "." in path[1] else "…", text)
 
     def refuse(self, file: str, content: bytes) -> None:
-        """What is not rewritten, since digests prove it, must not have a folder of the user's in it."""
+        """Raise if a file that is not rewritten, since digests prove it, has a folder of the user's in it."""
         for place in self.places:
             if Path(place).parent != Path("/") and place.encode() in content:
                 line = content[: content.index(place.encode())].count(b"\n") + 1

@@ -34,7 +34,7 @@ def write_archive(plan: Plan, out: Path, root: Path, project: Path = ROOT) -> No
 
 
 def _pack(inside: Contents, date: datetime, out: Path) -> None:
-    """Stored, not compressed: what compressors write depends on their version, and weights do not get smaller."""
+    """Store files without compression: what compressors write depends on their version, and weights do not get smaller."""
     when = date.astimezone(UTC).timetuple()[:6]
     with ZipFile(out, "w", ZIP_STORED) as archive:
         for name, content in sorted(inside.items()):

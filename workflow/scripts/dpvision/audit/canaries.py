@@ -22,19 +22,19 @@ SIDE = 28
 COUNT = SIDE**2
 BRIGHT = 20.0  # of the white pixel, in C: gradients are some 14 C long, and clipped
 AT_ONCE = 256  # images that pass at once: the network is so small that Python is what a step takes
-MOVE = 2e-3  # by which a step's clipped gradient moves its canary's logits: they stay near 0
+MOVE = 2e-3  # of a canary's logits by a step's clipped gradient: they stay near 0
 
 
 @dataclass
 class Seen:
-    """What each canary gave away: [steps, canaries], in C. Along its direction, and across it, where there is noise alone."""
+    """Outputs of each canary, [steps, canaries], in C: along its direction, and across it, where there is noise alone."""
 
     along: np.ndarray
     across: np.ndarray
 
 
 class Canaries:
-    """A subject's step on canaries; `sigma` and `q` in place of its own, where the design says so."""
+    """A subject's step on canaries; `sigma` and `q` take the place of its own, where the design says so."""
 
     def __init__(self, subject: Subject, sigma: float | None = None, q: float | None = None, count: int = COUNT) -> None:
         training = subject.training
@@ -44,7 +44,7 @@ class Canaries:
         linear = nn.Sequential(nn.Flatten(), nn.Linear(COUNT, 2, bias=False)).to(device)
         self.subject, self.weight = subject, next(linear.parameters())
         self.sigma, self.q = step.sigma if sigma is None else sigma, subject.q if q is None else q
-        self.unit = MOVE / (BRIGHT * subject.clip)  # by which a gradient as long as C moves the weights
+        self.unit = MOVE / (BRIGHT * subject.clip)  # the weights' move by a gradient as long as C
         rate = self.unit * subject.divisor / (1 if step.divide_by_clip else subject.clip)
         bright = BRIGHT * subject.clip
         labels = np.zeros(count, np.int64)

@@ -19,26 +19,26 @@ from dpvision.privacy.audit.rates import Counts, counts_of
 from dpvision.privacy.audit.two_sided import Found
 from dpvision.training.randomness import stream_seed
 
-LENGTHS = (0.98, 1 + 1e-5)  # of what a neighbour adds, in C: rounding may shorten it, never lengthen it
+LENGTHS = (0.98, 1 + 1e-5)  # bounds of what a neighbour adds, in C: rounding may shorten it, never lengthen it
 SELDOM = 1e-6
-SAME = (0.999, 1.001)  # of a ratio that is 1 but for rounding
+SAME = (0.999, 1.001)  # bounds of a ratio that is 1 but for rounding
 QUIET = 0.1  # σ at which single coins can be seen
 COINS, STEPS_OF_NOISE = 200, 3
-STEPS = 20_000  # of canaries in all, where a run is long
+STEPS = 20_000  # steps with canaries in all, where a run is long
 STEPS_MADE = "steps that moved the weights, less those of the ledger"
 ALIGNED, PAIRED = 20, 1000
-GUESSES = 200  # of one run: as many of the highest scores as of the lowest
+GUESSES = 200  # guesses of one run: as many of the highest scores as of the lowest
 FEW = 1e-5  # δ of the one-run bounds, which need a small one
 CHECKPOINTS = 8
-POINTS = 200  # of a curve
-NUMBERS = 2_000_000  # that the tests of noise look at, or a few more
+POINTS = 200  # points of a curve
+NUMBERS = 2_000_000  # numbers that the tests of noise look at, or a few more
 SECOND = 0.95  # confidence that is reported beside
-FLAWLESS, EITHER = 0.005, 0.05  # by which ε of an accountant may lie below and above ours
+FLAWLESS, EITHER = 0.005, 0.05  # distances by which ε of an accountant may lie below and above ours
 
 
 @dataclass
 class Result:
-    """What a design found."""
+    """The outcome of a design."""
 
     tests: list[Test]
     bounds: list[dict[str, Any]] = field(default_factory=list)
@@ -103,9 +103,9 @@ def coins(subject: Subject) -> Result:
     line.begin("coins")
     seen = line.run(COINS)
     joined = seen.along > 0.5
-    hidden = seen.across.std() > 2 * QUIET  # by far more noise than there should be, which other designs see
+    hidden = seen.across.std() > 2 * QUIET  # far more noise than there should be hides the coins; other designs see that
     of = f"q = {line.q:.4g}"
-    rate = min(max(float(joined.mean()), SELDOM), 1 - SELDOM)  # of its own: that it is not q is another test's matter
+    rate = min(max(float(joined.mean()), SELDOM), 1 - SELDOM)  # the rate that was found: another test looks at whether it is q
     by_canary, by_step = two_sided.dispersion(joined.sum(0), COINS, rate), two_sided.dispersion(joined.sum(1), COUNT, rate)
     found = {
         "share that joins": (two_sided.rate(int(joined.sum()), joined.size, line.q), LOOSE),
@@ -117,7 +117,7 @@ def coins(subject: Subject) -> Result:
 
 
 def pairs(subject: Subject) -> Result:
-    """Two data sets at q = 1 and σ = 1: one example against many that pull the other way; one alone, its views alike."""
+    """Compare data sets at q = 1 and σ = 1: one example against many that pull the other way; one alone, its views alike."""
     claim = Scores.of(Mechanism(1.0, 1.0, 1))
     middle = planned(claim, PAIRED, PAIRED, 0.999, None)
     tests = []
@@ -140,7 +140,7 @@ def pairs(subject: Subject) -> Result:
 
 
 def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Result:
-    """Whole runs with canaries, each in by its own fair coin; what all steps gave away together is a canary's score."""
+    """Attack whole runs with canaries, each in by its own fair coin; what all steps gave away together is its score."""
     line = Canaries(subject)
     runs = max(1, min(runs, STEPS // subject.training.planned))
     inside = [_who(subject, name, run) for run in range(runs)]
@@ -158,7 +158,7 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
             seen = line.run(mechanism.steps)
         cumulated = np.cumsum(log_ratio(seen.along, mechanism.q, mechanism.sigma), axis=0)
         scores.append(cumulated[[min(step, len(cumulated)) - 1 for step in checkpoints]])
-        given.append(seen.along[:, joins].mean(axis=0))  # of a canary, over the steps
+        given.append(seen.along[:, joins].mean(axis=0))  # a canary's mean over the steps
         if sum(one.across.size for one in noise) < NUMBERS:
             noise.append(seen)
     every, who = np.concatenate(scores, axis=1), np.concatenate(inside)

@@ -15,18 +15,18 @@ from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.audit.two_sided import Found
 
 REFUTED, LOOSE, CONSISTENT = VERDICTS = ("refuted", "loose", "consistent")
-LEAST = 1e-12  # of a level
+LEAST = 1e-12  # the least level
 
 
 @dataclass(frozen=True)
 class Test:
-    """What one design looks at. Exact ones have no chance in them: the probabilities are 0 or 1."""
+    """A test: what one design looks at. Exact ones have no chance in them: the probabilities are 0 or 1."""
 
     __test__ = False  # for pytest, which takes the name for one of its own
 
     design: str
     of: str
-    """The network, or the setting."""
+    """Network, or setting."""
     looks_at: str
     found: Found
     if_less: str

@@ -34,7 +34,7 @@ WAYS: list[dict[str, Any]] = [  # physical batches and divisors: a divisor that 
 
 
 class TiedAndFrozen(nn.Module):
-    """What no family has and somebody's network may have: weights that are used twice, and a part that is not trained."""
+    """A network that no family has and somebody's may be like: weights that are used twice, and a part that is not trained."""
 
     def __init__(self, channels: int, classes: int) -> None:
         super().__init__()
@@ -55,15 +55,15 @@ class TiedAndFrozen(nn.Module):
 
 @dataclass
 class Replayed:
-    """What a neighbour changes."""
+    """The effect of a neighbour."""
 
     longest: float
-    """What it adds, in C, at most."""
+    """Longest difference that it makes, in C."""
     shortest: float
     divided: float
-    """How much noise moves the weights with it, over how much without it, where that is farthest from 1."""
+    """Noise in the weights with it over that without it, where that is farthest from 1."""
     moved: list[str]
-    """What moved of the parts that are not trained."""
+    """Names of tensors that moved, of those that are not trained."""
 
 
 class Bench:

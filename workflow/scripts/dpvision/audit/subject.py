@@ -63,7 +63,7 @@ class Subject:
         self.run, self.devices = run, devices
         self.training = Training(run, _made_up(run), PHYSICAL_BATCH, devices.device(), None, MEMORY_MB, devices)
         if self.training.validation:
-            self.training.validation = self.training.test  # what is evaluated is nothing to the audit
+            self.training.validation = self.training.test  # evaluations do not matter to the audit
         self.views: int = run["recipe"]["augmentation"]["views"] if run["recipe"]["augmentation"] else 1
         self.clip: float = run["recipe"]["clip"]
         self.divisor: float = specs.expected_batch(run) / specs.simulated(run)

@@ -8,28 +8,28 @@ from dpvision.config.base import Positive, Seed, Strict
 
 
 class Hessian(Strict):
-    """How the Hessian of the training loss is examined at the trained weights."""
+    """Settings for examining the Hessian of the training loss at the trained weights."""
 
     OF: ClassVar = "train"
-    """Which examples it looks at."""
+    """Examples that it looks at."""
 
     examples: Positive = 1024
     """Training examples over which the loss is averaged."""
     iterations: Positive = 1000
-    """At most, of power iteration and of Hutchinson's estimate each (appendix A)."""
+    """Largest number of iterations, of power iteration and of Hutchinson's estimate each (appendix A)."""
     tolerance: Annotated[float, Field(gt=0)] = 1e-3
-    """Relative change at which these stop (appendix A)."""
+    """Relative change at which the iterations stop (appendix A)."""
     lanczos_steps: Annotated[int, Field(gt=1)] = 1000
-    """Of the spectrum; each keeps one more vector of the model's size in memory."""
+    """Lanczos steps of the spectrum; each keeps one more vector of the model's size in memory."""
     seed: Seed = 0
-    """Of the random vectors that it starts from."""
+    """Seed of the random vectors that it starts from."""
 
 
 class Activations(Strict):
-    """Which activations the histograms show."""
+    """Settings of the histograms of activations."""
 
     OF: ClassVar = "test"
-    """Which examples it looks at."""
+    """Examples that it looks at."""
 
     examples: Positive = 1024
     """Test examples that are passed through the network."""
@@ -38,9 +38,9 @@ class Activations(Strict):
 
 
 class Analyses(Strict):
-    """What a paper says of each analysis, by the stage's name."""
+    """Settings of each analysis in a paper, by the stage's name."""
 
     hessian: Hessian = Hessian()
-    """Of artifacts of the kinds hessian and spectrum."""
+    """Settings for artifacts of the kinds hessian and spectrum."""
     activations: Activations = Activations()
-    """Of artifacts of the kind activations."""
+    """Settings for artifacts of the kind activations."""

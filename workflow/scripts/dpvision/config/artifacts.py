@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 class Artifact(Strict):
-    """What the options of every kind have."""
+    """Options that artifacts of every kind have."""
 
     kind: str
-    """What it is."""
+    """Kind of the artifact."""
     title: str
-    """Its caption. A display label."""
+    """Caption of the artifact. A display label."""
 
     FILES: ClassVar[tuple[str, ...]]
-    """Below the results of a scale, {} its name; the first is the CSV that the others are made beside."""
+    """Files below the results of a scale, {} its name; the first is the CSV that the others are made beside."""
     MAKER: ClassVar[str]
-    """The module that makes it."""
+    """Module that makes it."""
     READS: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """What it is made of: the name that its maker calls it -> STAGE/FILE of each cell's work."""
+    """Files that it is made of: the name that its maker uses -> STAGE/FILE of each cell's work."""
     SEEDS: ClassVar[int | None] = None
-    """Of how many seeds of a cell, the first ones; none: of all."""
+    """Number of seeds of a cell that it uses, the first ones; none: all."""
 
     def stages(self) -> list[str]:
         """Return the stages whose work its cells need."""
@@ -37,12 +37,12 @@ class Artifact(Strict):
 
 
 class OfCells(Artifact):
-    """What shows cells."""
+    """An artifact that shows cells."""
 
     cells: Distinct[Name]
-    """Groups of cells it shows."""
+    """Groups of cells that it shows."""
     epsilons: Distinct[Epsilon | None] | None = None
-    """Only these of their ε; all of them where absent."""
+    """Levels of ε that it shows; all those of its cells where absent."""
 
 
 class Table(OfCells):
@@ -50,23 +50,23 @@ class Table(OfCells):
     FILES: ClassVar = ("tables/{}.csv", "tables/{}.md", "tables/{}.tex")
 
     statistic: Literal["median", "mean", "best"] = "median"
-    """Over the seeds."""
+    """Statistic over the seeds."""
     spread: Literal["standard_deviation", "standard_error"] | None = None
-    """Over the seeds, shown behind ±: the standard deviation with n - 1, or that divided by the root of n. Null: people read
+    """Spread over the seeds, behind ±: the standard deviation with n - 1, or that divided by the root of n. Null: people read
     the standard deviation, but of the best of the seeds none, and the CSV has no column of it."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
     panels: Distinct[str] | None = None
-    """How people read it: coordinates with a table each, one below the other. Where nothing is said of panels, rows and
-    columns: data sets."""
+    """Coordinates that have a table each, one below the other, where people read it. Where panels, rows and columns are all
+    null: data sets."""
     rows: Distinct[str] | None = None
     """Coordinates that tell its rows apart: those of cells, metric, weights, split or statistic. Whatever else tells two
     numbers apart becomes a row's by itself."""
     columns: Distinct[str] | None = None
-    """Coordinates that tell its columns apart. Where nothing is said of panels, rows and columns: ε."""
+    """Coordinates that tell its columns apart. Where panels, rows and columns are all null: ε."""
     names: dict[str, dict[str, str]] | None = None
-    """What values of coordinates are called there, in the order of rows and columns: {model: {resnet9: No ScaleNorm}}. Values
-    that are called the same share a row or a column."""
+    """Names of values there, in the order of rows and columns: {model: {resnet9: No ScaleNorm}}. Values of the same name share
+    a row or a column."""
 
     LAYOUT: ClassVar[dict[str, list[str]]] = {}
     """Panels, rows and columns where none of them is said."""

@@ -1,4 +1,4 @@
-"""The words that all sections share."""
+"""Types that all sections share."""
 
 import importlib
 import json
@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 def _distinct(values: list) -> list:
     twice = [value for value, count in Counter(json.dumps(value, default=dict) for value in values).items() if count > 1]
     if twice:
-        raise ValueError(f"{', '.join(twice)} stands there more than once")
+        raise ValueError(f"{', '.join(twice)} is listed more than once")
     return values
 
 
@@ -36,7 +36,7 @@ Groups = Positive | Literal["channels"]
 
 
 class Later:
-    """Mark a field that came when there were names already: a spec does not say it while it has its default."""
+    """Marker of a field that was added when there were names already: a spec leaves it out while it has its default."""
 
 
 class Strict(BaseModel):

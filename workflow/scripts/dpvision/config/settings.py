@@ -8,10 +8,10 @@ from dpvision.config.base import Distinct, Name, Strict
 
 
 class Config(Strict):
-    """What to build."""
+    """The choice of what to build."""
 
     scale: Name = "paper"
-    """How much of each paper is run: the name of a file in config/scales."""
+    """Scale, which says how much of each paper is run: the name of a file in config/scales."""
     papers: Distinct[Name]
     """The papers to build: names of folders in config/papers."""
     folders: dict[Name, str] = {}
@@ -26,4 +26,4 @@ class Device(Strict):
     peak: Annotated[float, Field(gt=0)]
     """Multiply-adds a second in float32 without tensor cores, as its maker says: half of its FLOPs."""
     share: Annotated[float, Field(gt=0, le=1)]
-    """How much of that a training is guessed to sustain."""
+    """Share of the peak that a training is guessed to sustain."""

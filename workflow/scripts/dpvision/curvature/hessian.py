@@ -29,7 +29,7 @@ from dpvision.curvature.spectrum import summary
 from dpvision.errors import UserError
 
 Progress = Callable[[str, int, int], None]
-"""Is told the stage, how much of it is done, and how much there is at most."""
+"""Function that is told the stage, how much of it is done, and how much there is at most."""
 
 
 def analyse(
@@ -43,7 +43,7 @@ def analyse(
     memory_mb: float = 0,
     progress: Progress = lambda stage, done, total: None,
 ) -> dict[str, Any]:
-    """All numbers of the Hessian of the mean cross-entropy over the batches, ready for JSON.
+    """Return all numbers of the Hessian of the mean cross-entropy over the batches, ready for JSON.
 
     The batches' images have the model's dtype. The model, its gradients and the global random state are
     left as they were. Each stage draws from its own seed, so that none depends on how long another took.
@@ -74,7 +74,7 @@ def analyse(
 def largest_eigenvalue(
     hessian: Hessian, iterations: int, tolerance: float, seed: int, progress: Progress
 ) -> dict[str, float | int]:
-    """The eigenvalue largest in magnitude, with its sign, by PyHessian's power iteration.
+    """Return the eigenvalue largest in magnitude, with its sign, by PyHessian's power iteration.
 
     PyHessian returns the estimate before the one that satisfied the tolerance; and since it adds 1e-6 to
     the norms it divides by, an estimate λ is too small by 2e-6 / λ of itself, which matters to none but
@@ -86,9 +86,9 @@ def largest_eigenvalue(
 
 
 def trace_samples(hessian: Hessian, iterations: int, tolerance: float, seed: int, progress: Progress) -> list[float]:
-    """vᵀHv for random signs v until the running mean changes by less than the tolerance: PyHessian's Hutchinson.
+    """Return vᵀHv for random signs v until the running mean changes by less than the tolerance: PyHessian's Hutchinson.
 
-    That may be after a few samples, when one happens to lie near the mean of those before; so their mean
+    It may end after a few samples, when one happens to lie near the mean of those before; so their mean
     is the paper's number, not a good one. And the change is divided by the mean itself rather than by its
     magnitude, so that any negative mean satisfies the tolerance, whatever the next sample is.
     """
@@ -97,7 +97,7 @@ def trace_samples(hessian: Hessian, iterations: int, tolerance: float, seed: int
 
 
 def more_trace_samples(hessian: Hessian, count: int, seed: int, progress: Progress) -> list[float]:
-    """The samples that PyHessian would have gone on to draw had it not stopped."""
+    """Return the samples that PyHessian would have gone on to draw had it not stopped."""
     if count == 0:
         return []
     weights = flat_weights(hessian.model)
@@ -113,7 +113,7 @@ def more_trace_samples(hessian: Hessian, count: int, seed: int, progress: Progre
 
 
 def lanczos_spectrum(hessian: Hessian, steps: int, seed: int, progress: Progress) -> dict[str, Any]:
-    """The Ritz values with their weights, and what is read off them."""
+    """Return the Ritz values with their weights, and what is read off them."""
     weights = flat_weights(hessian.model)
     values, ritz_weights = lanczos(
         hessian,
@@ -133,7 +133,7 @@ def lanczos_spectrum(hessian: Hessian, steps: int, seed: int, progress: Progress
 
 
 def _mean(name: str, samples: list[float]) -> dict[str, float | int | None]:
-    """With its standard error, which takes two samples."""
+    """Return the mean with its standard error, which takes two samples."""
     error = float(np.std(samples, ddof=1)) / math.sqrt(len(samples)) if len(samples) > 1 else None
     return {name: float(np.mean(samples)), f"{name}_standard_error": error, f"{name}_samples": len(samples)}
 
@@ -157,7 +157,7 @@ class _PyHessian(PyHessian):
 
 @contextlib.contextmanager
 def _pyhessian(hessian: Hessian, seed: int, progress: Callable[[int], None]) -> Iterator[_PyHessian]:
-    """PyHessian on the model's own device, with its draws from the global random state seeded."""
+    """Yield PyHessian on the model's own device, with its draws from the global random state seeded."""
     with undisturbed(hessian.model) as parameters, _seeded(seed, parameters[0].device):
         yield _PyHessian(hessian, progress)
 

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class ClosedMish(TorchFunctionMode):
-    """Within it, a network's Mish keeps what two derivatives need, and no more. A third cannot be taken."""
+    """A mode in which a network's Mish keeps what two derivatives need, and no more. A third cannot be taken."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function is functional.mish:
@@ -43,7 +43,7 @@ class _Derivative(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, gradient: Tensor, x: Tensor) -> Tensor:
-        """With t = tanh(softplus(x)) and its derivative s(1 - t²), s = sigmoid(x), Mish is x t."""
+        """Return g times the derivative of Mish, which is x t with t = tanh(softplus(x)), t' = s(1 - t²), s = sigmoid(x)."""
         t, s = torch.tanh(functional.softplus(x)), torch.sigmoid(x)
         slope = s * (1 - t * t)
         first = t + x * slope

@@ -1,4 +1,4 @@
-"""The Hessian of the mean cross-entropy at a model's weights, as what it does to flat vectors.
+"""The Hessian of the mean cross-entropy at a model's weights, as an operator on flat vectors.
 
 The loss is averaged over all examples of all physical batches, with the model in evaluation mode.
 """
@@ -18,7 +18,7 @@ Batch = tuple[Tensor, Tensor]
 
 
 class Hessian:
-    """v ↦ Hv, for flat v over the model's trainable parameters in their order, dtype and device.
+    """The map v ↦ Hv, for flat v over the model's trainable parameters in their order, dtype and device.
 
     The weights must not move between products. Then a batch's gradient is the same for all of them: it is kept with its
     graph, and a product is only a second backward pass. The first product decides how many of the first batches are
@@ -26,7 +26,7 @@ class Hessian:
     """
 
     def __init__(self, model: nn.Module, batches: Sequence[Batch], memory_mb: float = 0) -> None:
-        """`memory_mb` is how much memory may be in use, as `peak_mb` counts it; with 0, no graph is kept."""
+        """Set what is multiplied; `memory_mb` may be in use, as `peak_mb` counts it, and with 0 no graph is kept."""
         self.model, self.batches, self.memory_mb = model, batches, memory_mb
         self.examples = count_examples(batches)
         self.kept: list[Tensor] = []
@@ -84,7 +84,7 @@ class Hessian:
 
 @contextlib.contextmanager
 def undisturbed(model: nn.Module) -> Iterator[list[nn.Parameter]]:
-    """The trainable parameters, with the model in evaluation mode; after it, modes and gradients are as before."""
+    """Yield the trainable parameters, with the model in evaluation mode; after it, modes and gradients are as before."""
     parameters = list(model.parameters())
     gradients = [parameter.grad for parameter in parameters]
     training = [module for module in model.modules() if module.training]
@@ -104,7 +104,7 @@ def count_examples(batches: Sequence[Batch]) -> int:
 
 
 def flat_weights(model: nn.Module) -> Tensor:
-    """The model's trainable parameters as the vectors are: their size, dtype and device."""
+    """Return the model's trainable parameters as the vectors are: their size, dtype and device."""
     return flat(parameter.detach() for parameter in model.parameters() if parameter.requires_grad)
 
 
@@ -115,7 +115,7 @@ def flat(tensors: Iterable[Tensor]) -> Tensor:
 def _gradient(model: nn.Module, parameters: list[nn.Parameter], batch: Batch) -> Tensor:
     """Return the summed loss's gradient, flat, with the graph to differentiate it once more.
 
-    Not by backward(create_graph=True), which hangs that graph on the very parameters it refers to.
+    It avoids backward(create_graph=True), which hangs that graph on the very parameters it refers to.
     """
     images, labels = (tensor.to(parameters[0].device) for tensor in batch)
     with ClosedMish():
@@ -124,5 +124,5 @@ def _gradient(model: nn.Module, parameters: list[nn.Parameter], batch: Batch) ->
 
 
 def _derivative_along(vector: Tensor, gradient: Tensor, parameters: list[nn.Parameter], *, again: bool = False) -> Tensor:
-    """The derivative of vᵀ∇L, which is Hv. `again` keeps the graph for the next vector."""
+    """Return the derivative of vᵀ∇L, which is Hv. `again` keeps the graph for the next vector."""
     return flat(torch.autograd.grad(gradient, parameters, vector, retain_graph=again))

@@ -1,4 +1,4 @@
-"""What is read off a spectrum: Ritz values and their weights, as lanczos gives them.
+"""Numbers that are read off a spectrum: of Ritz values and their weights, as lanczos gives them.
 
 The paper gives a "condition number" below one and a "number of negative eigenvalues", but says of
 neither how it was computed. So all that could be meant is here, each under its own name.
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 ZERO = 10
-"""In units of the dtype's rounding at the largest magnitude: a Ritz value within this has no sign."""
+"""Units of the dtype's rounding at the largest magnitude: a Ritz value within this has no sign."""
 
 
 def zero_tolerance(values: ArrayLike, eps: float) -> float:
-    """Below this a Ritz value counts as zero, neither as negative nor as positive.
+    """Return the magnitude below which a Ritz value counts as zero, neither as negative nor as positive.
 
     Each product is rounded by some eps times the largest magnitude, whatever Ritz value it is that comes
     of it; `eps` is that of the dtype the products were computed in. In trained convolutional networks
@@ -24,7 +24,7 @@ def zero_tolerance(values: ArrayLike, eps: float) -> float:
 
 
 def summary(values: ArrayLike, weights: ArrayLike, eps: float) -> dict[str, float | int | None]:
-    """The numbers of the paper's Hessian analysis, as far as the spectrum gives them.
+    """Return the numbers of the paper's Hessian analysis, as far as the spectrum gives them.
 
     `ritz_negative_share` is of the Ritz values. It depends on the number of steps, since Lanczos spends
     its values on the ends of the spectrum. `ritz_negative_weight` estimates the share of all the Hessian's
@@ -46,7 +46,7 @@ def summary(values: ArrayLike, weights: ArrayLike, eps: float) -> dict[str, floa
 
 
 def conditions(values: NDArray[np.float64], zero: float) -> dict[str, float | None]:
-    """Three readings of "condition number", and the Ritz value smallest in magnitude that the first rests on.
+    """Return three readings of "condition number", and the Ritz value smallest in magnitude that the first rests on.
 
     The first is the textbook's, never below one. Its reciprocal and the other two can be such as the paper's
     2.1e-3. Zeros are left out: with them, the first would be infinite for every network. None where there
@@ -66,7 +66,7 @@ def conditions(values: NDArray[np.float64], zero: float) -> dict[str, float | No
 
 
 def density(values: ArrayLike, weights: ArrayLike, grid: ArrayLike, width: float) -> NDArray[np.float64]:
-    """The spectral density at the points of the grid: each Ritz value a Gaussian of its weight and this width."""
+    """Return the spectral density at the points of the grid: each Ritz value a Gaussian of its weight and this width."""
     values, weights, grid = (np.asarray(array, dtype=float) for array in (values, weights, grid))
     distances = (grid[:, None] - values) / width
     return np.exp(-(distances**2) / 2) @ weights / (width * np.sqrt(2 * np.pi))

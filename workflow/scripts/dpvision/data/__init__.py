@@ -2,4 +2,4 @@
 
 
 class SourceFault(Exception):
-    """Why a source did not give a raw file. Collected; the person sees it only if no source did."""
+    """A source that did not give a raw file, and why. Collected; the person sees it only if no source did."""

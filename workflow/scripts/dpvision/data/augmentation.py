@@ -5,11 +5,11 @@ import math
 import torch
 from torch import Tensor
 
-SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # of an erased rectangle: area to the image's, height to width; torchvision's
+SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # bounds of an erased rectangle: area to the image's, height to width; torchvision's
 
 
 class Views:
-    """Draws an example's views: for a whole sample at once, so that its cut into physical batches changes none.
+    """A drawer of an example's views: for a whole sample at once, so that its cut into physical batches changes none.
 
     A view is the image turned by up to `rotate` degrees about its centre, of which a crop of the image's own size is
     taken with `pad` pixels around it, turned left to right with probability `flip`; with probability `erase` a rectangle
@@ -35,7 +35,7 @@ class Views:
         self.generator = generator
 
     def draw(self, examples: int) -> Tensor:
-        """[examples, views, 8]: pixels that the crop lies lower and further right than the image, 1 if it is turned left to
+        """Draw [examples, views, 8]: pixels that the crop lies lower and further right than the image, 1 if turned left to
         right, the angle, and of the erased rectangle height and width (none: 0) and place, each as a share of what it can be.
         """
         shape, how = (examples, self.views), {"generator": self.generator, "device": self.generator.device}
@@ -55,7 +55,7 @@ class Views:
         return drawn
 
     def make(self, images: Tensor, drawn: Tensor) -> Tensor:
-        """[B, C, H, W] -> [B, K, C, H, W], contiguous. Every pixel is fetched from where it comes from: nothing is padded."""
+        """Turn [B, C, H, W] into [B, K, C, H, W], contiguous. Each pixel is fetched from its place: nothing is padded."""
         channels, height, width = images.shape[1:]
         down, right, turned, angle, *rectangle = drawn[..., None, None].unbind(2)
         y, x = torch.arange(height, device=images.device)[:, None], torch.arange(width, device=images.device)
@@ -77,7 +77,7 @@ class Views:
         return made
 
     def _within(self, rows: Tensor, columns: Tensor, height: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Which places lie beside the image, and the places in it that they take their pixels from."""
+        """Return which places lie beside the image, and the places in it that they take their pixels from."""
         if self.black is None:
             return torch.zeros((), dtype=torch.bool, device=rows.device), mirrored(rows, height), mirrored(columns, width)
         kept = rows.clamp(0, height - 1), columns.clamp(0, width - 1)
@@ -85,20 +85,20 @@ class Views:
 
 
 def mirrored(places: Tensor, size: int) -> Tensor:
-    """Where a pixel beside the image comes from: ... 1 0 | 0 1 2 ... size-1 | size-1 size-2 ..."""
+    """Return where a pixel beside the image comes from: ... 1 0 | 0 1 2 ... size-1 | size-1 size-2 ..."""
     places = places.remainder(2 * size)
     return torch.minimum(places, 2 * size - 1 - places)
 
 
 def _turned(rows: Tensor, columns: Tensor, angle: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Where the pixels of an image that is turned counter-clockwise come from, to the nearest pixel."""
+    """Return where the pixels of an image that is turned counter-clockwise come from, to the nearest pixel."""
     middle, centre = (height - 1) / 2, (width - 1) / 2
     y, x, sine, cosine = rows - middle, columns - centre, angle.sin(), angle.cos()
     return (cosine * y + sine * x + middle).round(), (cosine * x - sine * y + centre).round()
 
 
 def _between(places: Tensor, share: Tensor, where: Tensor, size: int) -> Tensor:
-    """A stretch of a side: so much of it, so far along the places that it can have."""
+    """Tell which places lie in a stretch of a side: so much of it, so far along the places that it can have."""
     length = (size * share).round()
     begin = ((size - length + 1) * where).floor()
     return (places >= begin) & (places < begin + length)

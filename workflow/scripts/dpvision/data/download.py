@@ -23,11 +23,11 @@ PAUSES = (2.0, 10.0)
 """Seconds between one try of a download and the next: one more try than pauses."""
 
 FAULTS = (SourceFault, OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
-"""What a source may raise: damaged, truncated or foreign files, a full disk, a URL that is none."""
+"""Errors that a source may raise: damaged, truncated or foreign files, a full disk, a URL that is none."""
 
 
 def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *, pauses: Sequence[float] = PAUSES) -> None:
-    """Fills `folder` with the raw files, each proved by its MD5; files.json, written last, says all are there.
+    """Fill `folder` with the raw files, each proved by its MD5; files.json, written last, says all are there.
 
     With `own`, a folder or file of the user's, nothing else is asked; otherwise the sources in turn. Only what somebody
     unpacked of an archive may be there without such a proof: it says so, and has a warning in the log.
@@ -48,12 +48,12 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         log.info("%s: trying %s", name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
-            source_named = "a folder of the user's" if own else _label(source)  # which one is nobody else's business
+            source_named = "a folder of the user's" if own else _label(source)  # the name of the user's folder is private
             origins.append(source_named + raw.caveat())
 
     if raw.missing():
         raise UserError(_no_source(raw, faults))
-    for part in folder.glob("*.part"):  # of a source that broke off before another one answered
+    for part in folder.glob("*.part"):  # left by a source that broke off before another one answered
         part.unlink()
     log.log(logging.WARNING if raw.unproved else logging.INFO, "%s: raw files: %s", name, "; ".join(origins))
     files.write_json(
@@ -91,7 +91,7 @@ class _Raw:
                 path.unlink()
 
     def take(self, thing: Path) -> list[str]:
-        """Puts in place what a folder, an archive or a file has of them; returns what was wrong with it."""
+        """Put in place what a folder, an archive or a file has of them; return what was wrong with it."""
         faults = []
         try:
             for file, content in datasets.understand(self.name, thing):
@@ -105,7 +105,7 @@ class _Raw:
         return faults
 
     def pack(self, folder: Path, scratch: Path) -> list[str]:
-        """Puts in place what was unpacked in a folder; returns what was wrong with it."""
+        """Put in place what was unpacked in a folder; return what was wrong with it."""
         try:
             if datasets.pack(self.name, folder, scratch / datasets.UNPACKED):
                 (scratch / datasets.UNPACKED).rename(self.folder / datasets.UNPACKED)
@@ -140,14 +140,14 @@ class _Raw:
 
 
 class _Wrong(Exception):
-    """One file is not the published one; others beside it may be."""
+    """An error: one file is not the published one; others beside it may be."""
 
 
 # --- sources: each returns the things (folders, archives, files) among which the raw files may be ---
 
 
 def _use(source: dict[str, Any], raw: _Raw, pauses: Sequence[float]) -> list[str]:
-    """Takes what a source has; returns what was wrong with it."""
+    """Take what a source has; return what was wrong with it."""
     with _scratch(raw.folder) as scratch:
         try:
             things = THINGS[source["kind"]](source, raw, scratch, pauses)

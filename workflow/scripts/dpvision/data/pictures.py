@@ -32,7 +32,7 @@ Read = Callable[[], bytes]
 
 @dataclass(frozen=True)
 class Listing:
-    """Which pictures a data set has: their paths, in the order of its examples, and the labels of each."""
+    """The pictures of a data set: their paths, in the order of its examples, and the label of each."""
 
     train: dict[str, int]
     test: dict[str, int]
@@ -41,16 +41,16 @@ class Listing:
 
 @dataclass(frozen=True)
 class Archive:
-    """How pictures are published, and what they become."""
+    """An archive of pictures: how they are published, and what they become."""
 
     name: str
-    """Of the archive; its folder has the same, without the suffix."""
+    """Name of the archive; its folder has the same, without the suffix."""
     texts: tuple[str, ...]
     """Members that say what the pictures are."""
     listing: Callable[[list[str], dict[str, bytes]], Listing]
-    """From the paths of all pictures, sorted, and the texts; SourceFault names what is missing or one too many."""
+    """Function from the paths of all pictures, sorted, and the texts; SourceFault names what is missing or one too many."""
     decode: Callable[[Image.Image], Image.Image]
-    """From a picture as published to one in RGB and of the data set's size; SourceFault where it cannot be one of these."""
+    """Function from a published picture to one in RGB and the data set's size; SourceFault where it cannot be one of these."""
     shape: tuple[int, int, int]
 
     @property
@@ -65,7 +65,7 @@ class Archive:
             raise UserError(f"{thing}: {fault}. The MD5 in config/datasets.yaml is that of another archive.") from fault
 
     def pack(self, folder: Path, file: Path) -> bool:
-        """Packs what was unpacked, in `folder` or one in it, after every check that there is; False if it is not there."""
+        """Pack what was unpacked, in `folder` or one in it, after all checks that there are; return False if none is there."""
         tree = folder / self.folder if (folder / self.folder).is_dir() else folder
         if not (tree / "train").is_dir():
             return False
@@ -84,7 +84,7 @@ class Archive:
         return True
 
     def image(self, path: str, content: bytes) -> np.ndarray:
-        """Channels x height x width."""
+        """Decode a picture into channels x height x width."""
         try:
             with Image.open(io.BytesIO(content)) as picture:
                 pixels = np.asarray(self.decode(picture))
@@ -108,7 +108,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Pictures:
-    """As `datasets.Arrays`, with images that are decoded while they are written."""
+    """A data set like `datasets.Arrays`, with images that are decoded while they are written."""
 
     archive: Archive
     thing: Path
@@ -137,7 +137,7 @@ class Pictures:
             self._save_images(getattr(self.listing, name.removesuffix("_images")), f"{self.archive.folder} {name}", file)
 
     def _save_images(self, paths: Iterable[str], title: str, file: Path) -> None:
-        """Each to its place: the archive's own order decides nothing. Written, not mapped: a full disk is an error then."""
+        """Write each image at its place, whatever the archive's order; not by a map, so that a full disk is an error."""
         places = {path: place for place, path in enumerate(paths)}
         shape = (len(places), *self.archive.shape)
         start = np.lib.format.open_memmap(file, mode="w+", dtype=np.uint8, shape=shape).offset
@@ -154,7 +154,7 @@ class Pictures:
 
 
 def members(thing: Path) -> Iterator[tuple[str, Read]]:
-    """The files in a folder, a zip or a tar archive: the path of each, and what reads it as long as it is the last."""
+    """Yield the files in a folder, a zip or a tar archive: the path of each, and what reads it as long as it is the last."""
     if thing.is_dir():
         for folder, folders, names in os.walk(thing, followlinks=True):
             folders.sort()
@@ -178,12 +178,12 @@ def _content(stream: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _plain(path: str) -> str:
-    """Without the ./ that some archives begin with."""
+    """Return a path without the ./ that some archives begin with."""
     return PurePosixPath(path).as_posix()
 
 
 def in_words(paths: Iterable[str]) -> str:
-    """The first of them, and how many more."""
+    """Name the first of the paths, and how many more."""
     first, *others = sorted(paths)
     shown = ", ".join([first, *others[:4]])
     return f"{shown} and {len(others) - 4} more" if len(others) > 4 else shown

@@ -1,4 +1,4 @@
-"""Raw files into the arrays that everything else reads."""
+"""Preparation of raw files: the arrays that everything else reads."""
 
 import importlib.metadata
 import logging
@@ -22,7 +22,7 @@ KINDS = {"md5": "MD5", "sha256": "SHA-256"}
 
 
 def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
-    """Writes an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json."""
+    """Write an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json."""
     origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec['name']}")
     _check_raw(spec, raw)
     contents = datasets.read(spec["name"], raw)
@@ -53,7 +53,7 @@ def _check_raw(spec: dict[str, Any], raw: Path) -> None:
 
 
 def _check_contents(spec: dict[str, Any], contents: "datasets.Arrays | Pictures") -> None:
-    """The raw files are right by now, so what does not fit is the entry in config/datasets.yaml."""
+    """Raise where config/datasets.yaml does not fit the raw files: these are right by now."""
     labels = np.concatenate([contents.train_labels, contents.test_labels])
     found = [
         ("train", len(contents.train_labels)),

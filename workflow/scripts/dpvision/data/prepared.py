@@ -16,23 +16,23 @@ class Prepared(Arrays):
     """Arrays that are mapped from disk, read-only: an example is read when it is used."""
 
     digest: str
-    """`content_digest` of them."""
+    """`content_digest` of the arrays."""
 
 
 def load(folder: Path, spec: dict[str, Any]) -> Prepared:
-    """Opens what `prepare` made of `spec`; anything that is not what it wrote is an error."""
+    """Open what `prepare` made of `spec`; raise if anything is not what it wrote."""
     description = _description(folder / "dataset.json", files.digest(spec))
     arrays = {name.removesuffix(".npy"): _array(folder / name, sha) for name, sha in description["sha256"].items()}
     return Prepared(**arrays, class_names=description["class_names"], digest=content_digest(description))
 
 
 def content_digest(description: dict[str, Any]) -> str:
-    """Of the arrays alone, by dataset.json: the same for the same data, whichever source they came from."""
+    """Return a digest of the arrays alone, by dataset.json: the same for the same data, whichever source they came from."""
     return files.digest(description["sha256"])
 
 
 def data_part(run: dict[str, Any]) -> dict[str, Any]:
-    """The spec of the prepared data inside a run's."""
+    """Return the spec of the prepared data inside a run's."""
     return {key: run["data"][key] for key in ("kind", "name", "files", "classes", "shape", "train", "test")}
 
 

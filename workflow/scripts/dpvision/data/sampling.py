@@ -4,7 +4,7 @@ import torch
 
 
 class PoissonSampler:
-    """Draws batches: each of `count` examples joins with probability `q`, by its own coin, whatever the others do.
+    """A sampler that draws batches: each of `count` examples joins with probability `q`, by its own coin, whatever others do.
 
     `q` is expected batch / N, two declared constants, and never 1 / number of batches: rounded to whole batches
     (as by a loader's length) it is another q than the accountant's, and one that changes with the data. Batches
@@ -21,7 +21,7 @@ class PoissonSampler:
         self.generator = generator
 
     def sample(self) -> torch.Tensor:
-        """Indices of the examples that joined, ascending."""
+        """Return the indices of the examples that joined, ascending."""
         # float64: a float32 draw has 24 bits, and would round q to a multiple of 2^-24
         coins = torch.rand(self.count, dtype=torch.float64, generator=self.generator)
         return (coins < self.q).nonzero().squeeze(1)

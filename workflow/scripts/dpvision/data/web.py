@@ -1,4 +1,4 @@
-"""One archive over HTTP: resumed after a break, repeated after a passing fault, proved by its MD5."""
+"""Download of one archive over HTTP: resumed after a break, repeated after a passing fault, proved by its MD5."""
 
 import http.client
 import logging
@@ -23,7 +23,7 @@ MB = 1e6
 
 
 def download(url: str, md5: str, part: Path, pauses: Sequence[float]) -> None:
-    """Brings `part` to the whole archive. What is there already is kept, unless it turns out wrong: then once more."""
+    """Bring `part` to the whole archive. What is there already is kept, unless it turns out wrong: then fetch it once more."""
     for _ in range(2):
         _persist(url, part, pauses)
         found = file_digest(part, "md5")
@@ -79,7 +79,7 @@ def _write(response: http.client.HTTPResponse, part: Path, start: int) -> None:
 
 
 def _check_space(folder: Path, needed: int) -> None:
-    """For the rest of the archive, and for the raw files made of it: about its size again."""
+    """Check the space for the rest of the archive, and for the raw files made of it: about its size again."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise SourceFault(f"about {needed / MB:.0f} MB are needed in {folder}, only {free / MB:.0f} MB are free")

@@ -1,1 +1,1 @@
-"""What is there, what is under way, what it would take: read from records and the plan alone, nothing heavy imported."""
+"""Views of what is there, what is under way and what it would take: read from records and the plan, nothing heavy imported."""

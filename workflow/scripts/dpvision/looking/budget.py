@@ -1,4 +1,4 @@
-"""Which work completes the most artifacts within a budget of device-hours, by integer programming."""
+"""The choice of work that completes the most artifacts within a budget of device-hours, by integer programming."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from dpvision.plan.resources import limits
 from dpvision.plan.stages import STAGES, Key
 
 Cells = dict[str, list[frozenset[Key]]]
-"""By artifact, its cells: the work of each, with what that rests on."""
+"""Cells of each artifact: the work of each cell, with what that rests on."""
 
 
 @dataclass(frozen=True)
 class Choice:
     artifacts: list[str]
-    """Those that are complete then, also those that were before."""
+    """Artifacts that are complete then, also those that were before."""
     cells: set[frozenset[Key]]
     work: set[Key]
-    """What is to be done."""
+    """Work that is to be done."""
 
 
 def choose(jobs: dict[Key, Job], artifacts: Cells, seconds: float, devices: int) -> Choice:
-    """The most artifacts, then the most cells, then the least time.
+    """Choose the most artifacts, then the most cells, then the least time.
 
     A cell counts when all its work is done, and work is done for whole cells only; what is shared is paid once, and what
     is done is free. No job may take longer than `seconds`, or more devices than there are.
@@ -106,7 +106,7 @@ def within(plan: Plan, estimator: Estimator, chosen: list[str], seconds: float, 
 
 
 def targets(plan: Plan, root: Path, choice: Choice, taken: Set[Key]) -> list[str]:
-    """The artifacts that are complete then, by name, and a file of each piece of work that they do not rest on."""
+    """Return the artifacts that are complete then, by name, and a file of each piece of work that they do not rest on."""
     names = [
         name
         for name in choice.artifacts
@@ -118,7 +118,7 @@ def targets(plan: Plan, root: Path, choice: Choice, taken: Set[Key]) -> list[str
 
 
 def command(plan: Plan, found: dict[str, Any]) -> str:
-    """That runs just what was chosen; targets stand before options, some of which would take them for their values."""
+    """Return the command that runs just what was chosen; targets stand first, or some options would take them for values."""
     given, devices = limits(plan, "train"), found["devices"]
     cards = f" --resources gpu={devices * given.gpu}" if given.gpu else ""
     settings = f" --config scale={plan.scale}"

@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs in what was asked for, and in what came out."""
+"""Two runs side by side: differences in what was asked for, and in what came out."""
 
 from typing import Any
 
@@ -36,6 +36,7 @@ def _results(run: Run) -> dict[str, Any]:
     if run.ledger and run.history:
         of = run.ledger.get("simulated", run.ledger)
         found |= {f"epsilon.{name}": value for name, value in (of["epsilon"] or {}).items()}
+        found |= {key: value for key, value in of.get("curve", {}).items() if key != "at_false_positives"}
         found |= {key: of[key] for key in ("noise_multiplier",) if key in of}
         found["clipped in the last epoch"] = run.history[-1]["clipped"]
     if run.provenance:
@@ -44,7 +45,7 @@ def _results(run: Run) -> dict[str, Any]:
 
 
 def _paired(first: Run, second: Run) -> dict[str, Any]:
-    """What two trainings share by chance's hand: the seed starts both, the spec names the streams apart (training/fit.py)."""
+    """Tell what two trainings share by chance: the seed starts both, the spec names the streams apart (training/fit.py)."""
     one, other = first.spec or {}, second.spec or {}
     return {
         "seed": one["seed"] == other["seed"],

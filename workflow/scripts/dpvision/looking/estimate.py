@@ -1,4 +1,4 @@
-"""What work would cost: device-hours, wall time, memory, disk; by what past records took, else by guesses."""
+"""Estimates of the cost of work: device-hours, wall time, memory, disk; by what past records took, else by guesses."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from dpvision.plan.stages import STAGES, Key
 
 @dataclass(frozen=True)
 class Kind:
-    """What has one throughput on one device: a search's trials are trainings."""
+    """Work that has one throughput on one device: a search's trials are trainings."""
 
     stage: str
     network: str
@@ -34,27 +34,27 @@ class Kind:
 
 @dataclass(frozen=True)
 class Past:
-    """A record, as what it took."""
+    """A past record: what the work took."""
 
     kind: Kind
     device: str
     cost: Cost
     seconds: float
-    """On all its devices together."""
+    """Seconds on all its devices together."""
     started: str
     here: bool
-    """At the scale that is planned."""
+    """True for a record of the scale that is planned."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a piece of work would take from where it is; nothing where it is done."""
+    """A piece of work as it would go on from where it is: what it would take, which is nothing where it is done."""
 
     key: Key
     seconds: float
-    """On all its devices together, the part that is left."""
+    """Seconds on all its devices together, for the part that is left."""
     whole: float
-    """The same from the beginning."""
+    """Seconds of the whole work, from the beginning."""
     longest: float
     """Wall time of the longest of its jobs: the workers of a search share it."""
     devices: int
@@ -64,19 +64,19 @@ class Job:
     checkpoint: int
     """Bytes that it needs meanwhile."""
     by: str
-    """measured, measured on other networks, guessed, or unknown."""
+    """Source of the estimate: measured, measured on other networks, guessed, or unknown."""
 
 
 class Estimator:
     def __init__(self, plan: Plan, root: Path, device: str | None = None) -> None:
-        """`device`: a part of the name of one that has records or is in config/devices.yaml; without, the last one here."""
+        """Choose by `device`, a part of the name of one with records or in config/devices.yaml; without, the last one here."""
         self.plan, self.root = plan, root
         self.past = [past for past in _past(plan, root) if past.cost.is_known]
         self.device, self.speed = self._device(device)
         self.past = [past for past in self.past if past.device == self.device]
 
     def _device(self, asked: str | None) -> tuple[str | None, float | None]:
-        """Its name, and the speed that is guessed of it; without either, what the scale counts on."""
+        """Return the device's name, and the speed that is guessed of it; without either, what the scale counts on."""
         if asked is None:
             last = max((past for past in self.past if past.here), key=lambda past: past.started, default=None)
             return (last.device if last else None), None
@@ -112,7 +112,7 @@ class Estimator:
         )
 
     def _left(self, key: Key) -> float:
-        """The share that is still to be done."""
+        """Return the share that is still to be done."""
         if self.plan.is_done(key, self.root):
             return 0.0
         if key[0] == "search":  # a worker is done when the study has all its trials
@@ -121,7 +121,7 @@ class Estimator:
         return 1 - progress["kept"] / progress["steps"] if progress else 1.0
 
     def seconds(self, kind: Kind, of: Cost, past: list[Past]) -> tuple[float, str]:
-        """On all devices together, by these records; and by what that is known. What nobody has counted takes all it may."""
+        """Return the seconds on all devices together, and what they are known by; uncounted work takes the most it may."""
         if not of.is_known:
             return 60.0 * limits(self.plan, kind.stage).runtime * of.devices, "unknown, taken as the longest allowed"
         same = [one for one in past if one.kind == kind]
@@ -133,7 +133,7 @@ class Estimator:
         return of.work / speed + of.steps * cost.STEP * of.devices, "guessed"
 
     def errors(self) -> dict[str, list[float]]:
-        """By stage, how far each record was from what the others would have said, as a share of what it took."""
+        """Return by stage how far each record was from what the others would have said, as a share of what it took."""
         found: dict[str, list[float]] = {}
         for i, one in enumerate(self.past):
             said, _ = self.seconds(one.kind, one.cost, self.past[:i] + self.past[i + 1 :])
@@ -141,7 +141,7 @@ class Estimator:
         return found
 
     def words(self) -> list[str]:
-        """What the estimate rests on."""
+        """Say what the estimate rests on."""
         errors = self.errors()
         if not errors:
             what = f"{self.device}, by config/devices.yaml" if self.device else "the `speed` that the scale counts on"
@@ -164,7 +164,7 @@ def _past(plan: Plan, root: Path) -> Iterator[Past]:
         provenance, run = read_json(made_by), read_json(made_by.with_name("spec.json"))
         try:
             counted = cost.training(run, 1)
-        except KeyError:  # of a time when specs had other keys
+        except KeyError:  # an old record, whose spec has other keys
             continue
         seconds = sum(session["seconds"] for session in provenance["sessions"]) * counted.devices
         here = made_by.parents[2] == root / plan.results
@@ -180,7 +180,7 @@ def _past(plan: Plan, root: Path) -> Iterator[Past]:
 
 
 def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
-    """Were they started one after the other as devices come free, the longest of a stage first."""
+    """Return the wall time if jobs start one after the other as devices come free, the longest of a stage first."""
     free = [0.0] * devices
     ends: dict[Key, float] = {}
     for job in sorted(jobs.values(), key=lambda job: (list(STAGES).index(job.key[0]), -job.longest)):
@@ -199,7 +199,7 @@ def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
 
 
 def table(plan: Plan, estimator: Estimator, chosen: list[str], devices: int) -> dict[str, Any]:
-    """By artifact and stage, what is left and what all of it takes; what is shared counts once in the total."""
+    """Return what is left and what all takes, by artifact and stage; what is shared counts once in the total."""
     below = {artifact: plan.below(artifact) for artifact in chosen}
     jobs = {key: estimator.job(key) for keys in below.values() for key in keys}
     rows = [{"artifact": artifact, **_sums([jobs[key] for key in keys])} for artifact, keys in below.items()]

@@ -1,4 +1,4 @@
-"""What a target would take, as text: artifacts, cells, runs, and which of them are there."""
+"""An overview of what a target needs, as text: artifacts, cells, runs, and which of them are there."""
 
 import itertools
 from pathlib import Path
@@ -52,11 +52,11 @@ def _there(files: list[str], root: Path) -> bool:
 
 
 def _by_name(files: list[str]) -> list[list[str]]:
-    """Those that differ in their suffix alone, together."""
+    """Group the files that differ in their suffix alone."""
     return [list(group) for _, group in itertools.groupby(files, lambda file: Path(file).with_suffix(""))]
 
 
 def _shortened(files: list[str], root: Path) -> str:
-    """results/tables/table1.csv .md .tex, of those that are there."""
+    """Return names like `results/tables/table1.csv .md .tex`, of the files that are there."""
     there = [Path(file) for file in files if (root / file).exists()]
     return " ".join([str(there[0]), *(path.suffix for path in there[1:])]) if there else ""

@@ -20,7 +20,7 @@ class Run:
     """A run as it is now; what it has not left yet is None or empty."""
 
     folder: str
-    """Below the project's folder."""
+    """Path below the project's folder."""
     spec: Spec | None
     history: list[dict[str, float | None]]
     metrics: dict[str, Any] | None
@@ -29,7 +29,7 @@ class Run:
     progress: dict[str, Any] | None
     owner: str | None
     artifacts: list[str]
-    """Of the present configuration, those that show it."""
+    """Artifacts of the present configuration that show it."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def other_code(self) -> str | None:
-        """By which code it was made, where that is not the code that is here."""
+        """Return which code it was made by, where that is not the code that is here."""
         if not self.provenance:
             return None
         codes = {self.provenance["code"], *(session["code"] for session in self.sessions)}
@@ -50,7 +50,7 @@ class Run:
 
 
 def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | None) -> Run:
-    """The one run with this part in its folder's name, begun if there is one; `plan_of` a scale says what is planned."""
+    """Return the one run with this part in its folder's name, begun if there is one; `plan_of` a scale says what is planned."""
     planned = plan_of(scale or "")
     begun: set[str] = set()
     for runs in (root / planned.results / "runs", *(() if scale else [root / "results/runs", *root.glob("results/*/runs")])):
@@ -101,7 +101,7 @@ def _history(file: Path) -> list[dict[str, float | None]]:
 
 
 def flat(spec: Spec, prefix: str = "") -> dict[str, Any]:
-    """By dotted keys."""
+    """Return the values of a spec by dotted keys."""
     found: dict[str, Any] = {}
     for key, value in spec.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}

@@ -14,6 +14,7 @@ from dpvision.provenance import departures
 
 SETS = ("train", "validation", "test")
 LENGTH = ("epochs", "steps", "batch")
+ACCOUNTANTS = ("rdp", "prv", "pld")
 WHEN = {"last_step": "last step", "best_epoch": "best epoch", "averaged": "averaged"}
 
 
@@ -87,7 +88,7 @@ def verdict(doubts: Sequence[str]) -> str:
 
 
 def state(run: Run) -> str:
-    """In the words of status; whether it failed, its log knows."""
+    """Return the state in the words of status; only its log knows if it failed."""
     return "done" if run.provenance else "running" if run.owner else "missing"
 
 
@@ -95,7 +96,7 @@ def _state_in_words(run: Run) -> str:
     far = how_far(run.progress)
     if state(run) == "running":
         return f"running: {far}{run.owner}"
-    kept = f"; goes on from step {run.progress['kept']}" if run.progress and run.progress["kept"] else ""
+    kept = f"; continues from step {run.progress['kept']}" if run.progress and run.progress["kept"] else ""
     return "done" if run.provenance else f"missing{kept}; why: python -m dpvision status"
 
 
@@ -145,15 +146,21 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
     rows = []
     if run.ledger:
         of = run.ledger.get("simulated", run.ledger)
-        spent = ", ".join(f"{of['epsilon'][name]:.3f} by {name.upper()}" for name in ("rdp", "prv") if name in of["epsilon"])
+        spent = ", ".join(f"{of['epsilon'][name]:.3f} by {name.upper()}" for name in ACCOUNTANTS if name in of["epsilon"])
         words = "simulated ε" if "simulated" in run.ledger else "ε"
         target = f", of {of['epsilon']['target']:g}" if "target" in of["epsilon"] else ""
         rows.append(("privacy", f"{words} {spent}{target} at δ {of['delta']:g}"))
+        if "curve" in of:
+            rows.append(("", curve_in_words(of["curve"])))
         rows.append(
             ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
         )
         for search in run.ledger.get("searches", []):
-            rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
+            if "epsilon_covered" in search:
+                words = f"with its search of {search['mean_trials']} trials on average, covered by a theorem"
+                rows.append(("", f"{words}: ε {search['epsilon_covered']:.2f}"))
+            else:
+                rows.append(("", f"with its search's {search['trials']} trials: ε {search['epsilon_all_composed']:.2f}"))
     elif budget:
         given = [f"{word} {budget[key]:g}" for word, key in (("ε", "epsilon"), ("σ", "sigma"), ("δ", "delta")) if key in budget]
         rows.append(("privacy", f"{', '.join(given)}: the budget"))
@@ -164,8 +171,16 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
     return rows
 
 
+def curve_in_words(curve: dict[str, float]) -> str:
+    """Say what a privacy curve means for an attacker who guesses whether an example was in the data."""
+    return (
+        f"μ {curve['mu']:.3f}; an attacker with {curve['at_false_positives']:.1%} false positives finds at most "
+        f"{curve['true_positives']:.1%}; advantage at most {curve['advantage']:.1%}"
+    )
+
+
 def seconds(run: Run) -> float | None:
-    """Of all its sessions."""
+    """Return the seconds of all its sessions."""
     return round(sum(session["seconds"] for session in run.sessions), 3) if run.provenance else None
 
 

@@ -1,4 +1,4 @@
-"""What is there, what runs, what failed, and why the rest is missing."""
+"""The status of all work: what is there, what runs, what failed, and why the rest is missing."""
 
 import time
 from collections import Counter
@@ -27,16 +27,16 @@ class Found:
     stage: str
     name: str
     state: str
-    """done, running, failed or missing."""
+    """State: done, running, failed or missing."""
     reason: str = ""
-    """Why it failed or is missing; of what runs: who has it."""
+    """Reason why it failed or is missing; of running work the one that does it."""
     log: str | None = None
     progress: dict[str, Any] | None = None
-    """Of a training that is not done: how far it came (training/underway.py), and how many seconds ago that was."""
+    """Progress of a training that is not done (training/underway.py), and how many seconds ago it was written."""
     other_code: str | None = None
-    """By which code it was made, where that is not the present."""
+    """Code that it was made by, where that is not the present code."""
     targets: list[str] = field(default_factory=list)
-    """The artifacts that rest on it: to have one of them made makes this, too."""
+    """Artifacts that rest on it: to have one of them made makes this, too."""
 
 
 class Status:
@@ -71,7 +71,7 @@ class Status:
         return found
 
     def _who(self, key: Key, logs: list[str]) -> str:
-        """Works on it; empty: nobody. A training has an owner, once it has begun; of other jobs their logs tell."""
+        """Return who works on it; empty: nobody. A training has an owner, once it has begun; of other jobs their logs tell."""
         if owner := owner_of(self.root / self.plan.folder(key) / ".owner"):
             return named(owner)
         at_work = [log for log in logs if in_use(self.root / log)]
@@ -80,12 +80,12 @@ class Status:
         return trials + words if at_work else ""
 
     def _why_missing(self, key: Key, found: Found) -> str:
-        """The first thing in the way; what was begun says so first."""
+        """Return the first thing in the way; what was begun says so first."""
         if found.progress and found.progress["kept"]:
             step = f"step {found.progress['kept']} of {found.progress['steps']}"
-            if told := found.progress["told"]:
-                return f"left, told to by {told}; goes on from {step}"
-            return f"was killed; goes on from {step} or a little later"  # than when it last showed how far it was
+            if name := found.progress["told"]:
+                return f"stopped by {name}; continues from {step}"
+            return f"was killed; continues from {step} or a little later"  # than when it last showed how far it was
         for below in self.plan.needs(key):
             if self.found[below].state != "done":
                 which = "its training" if below[0] == "train" else f"the {STAGES[below[0]].words[0]} {below[1]}"
@@ -103,7 +103,7 @@ class Status:
         return len(list((self.root / self.plan.folder(key) / "trials").glob("*.lock")))
 
     def other_code(self, folder: str) -> str | None:
-        """Which code made a folder's results, where that is not the code that is here."""
+        """Return which code made a folder's results, where that is not the code that is here."""
         file = self.root / folder / "provenance.json"
         if not file.exists():
             return None
@@ -115,14 +115,14 @@ class Status:
         return None if codes == {self._now[stage]} else f"code {' and '.join(sorted(codes))}, now {self._now[stage]}"
 
     def itself(self, artifact: str) -> str:
-        """outdated: made, but of other work than it now rests on, or before some of that was deleted."""
+        """Return made, not made, or outdated: made of other work than it now rests on, or before some of that was deleted."""
         if not all((self.root / file).exists() for file in self.plan.targets(artifact)):
             return "not made"
         cells = self.cells(artifact)
         return "made" if cells["done"] == sum(cells[state] for state in STATES) else "outdated"
 
     def cells(self, artifact: str) -> dict[str, int]:
-        """How many are in which state: done where all of it is, else failed, running or missing where some of it is."""
+        """Count cells by state: done where all of it is, else failed, running or missing where some of it is."""
         counts: Counter[str] = Counter(dict.fromkeys([*STATES, "other_code"], 0))
         for cell in self.plan.artifacts[artifact]["cells"]:
             found = [self.found[key] for key in work_in(cell)]
@@ -144,7 +144,7 @@ class Status:
 
 
 def _ended_well(log: Path) -> bool:
-    """Snakemake writes a job's benchmark after it succeeded."""
+    """Tell whether a log's job succeeded: Snakemake writes its benchmark after that."""
     benchmark = log.with_suffix(".jsonl")
     return benchmark.exists() and benchmark.stat().st_mtime >= log.stat().st_mtime
 
@@ -221,11 +221,11 @@ def _failed(status: Status) -> list[str]:
     rows = []
     for found in _in(status, "failed"):
         rows += [f"  {found.name}  {_for(found)}", f"      {found.reason.splitlines()[-1]}", f"      {found.log}"]
-    return ["", "failed (what to run again is behind `for`; it goes on where it was):", *rows] if rows else []
+    return ["", "failed (make the target behind `for` to run it again; it continues where it was):", *rows] if rows else []
 
 
 def _missing(status: Status) -> list[str]:
-    """By reason, and the artifacts it keeps back."""
+    """List missing work by reason, with the artifacts that it keeps back."""
     groups: dict[tuple[str, str], list[Found]] = {}
     for found in _in(status, "missing"):
         groups.setdefault((found.stage, found.reason), []).append(found)

@@ -15,13 +15,13 @@ def counted(one: str, many: str, count: int) -> str:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """The first few, and how many there are besides."""
+    """Name the first few, and how many there are besides."""
     more = len(names) - most
     return ", ".join(names) if more <= 0 else ", ".join(names[:most]) + f" and {more} more"
 
 
 def curve(line: Sequence[float], width: int = 60, height: int = 6) -> list[str]:
-    """In braille characters, straight between the values, with the highest and the lowest of them at its left."""
+    """Draw a line in braille characters, straight between the values, with the highest and the lowest of them at its left."""
     low, high = min(line), max(line)
     cells = [[0] * width for _ in range(height)]
     for dot in range(2 * width):

@@ -1,4 +1,4 @@
-"""Every model by name, with what it costs."""
+"""A catalogue of every model by name, with what it costs."""
 
 from typing import Any
 

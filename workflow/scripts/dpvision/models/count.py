@@ -1,4 +1,4 @@
-"""What a network costs, counted on the meta device: nothing is computed."""
+"""The cost of a network, counted on the meta device: nothing is computed."""
 
 import copy
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def counted(network: nn.Module, shape: list[int]) -> Counts:
         work.append(output.numel() * weight[0].numel())  # type: ignore[index]
         outputs.append(output.numel())
 
-    # in evaluation mode: batch normalisation in training refuses a single value a channel
+    # evaluation mode, since batch normalisation in training refuses a single value a channel
     network = copy.deepcopy(network).to("meta").eval()
     for layer in network.modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):

@@ -10,7 +10,7 @@ from dpvision.standardized import standardized
 
 
 def norm_layer(model: dict, channels: int) -> nn.Module:
-    """Batch normalisation, or group normalisation with at most one group a channel."""
+    """Return batch normalisation, or group normalisation with at most one group a channel."""
     return nn.BatchNorm2d(channels) if model["norm"] == "batch" else group_norm(model, channels)
 
 

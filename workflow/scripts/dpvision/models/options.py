@@ -1,4 +1,4 @@
-"""What the options of every family share, and the counts of its networks; light."""
+"""Options that every family shares, and the counts of its networks; light."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from dpvision.config.base import Searched, Strict
 
 
 class Network(Strict):
-    """What the options of every family have."""
+    """Options of a network that every family has."""
 
     family: str
-    """The architecture."""
+    """Architecture of the network."""
     label: str
-    """How tables and figures call it. A display label: changing it makes nothing stale."""
+    """Name in tables and figures. A display label: changing it makes nothing stale."""
 
     def slug(self) -> str:
         """Return its name in the names of folders."""
@@ -63,7 +63,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one image's forward pass through a network takes."""
+    """Counts of one image's forward pass through a network."""
 
     multiply_adds: float
     parameters: int

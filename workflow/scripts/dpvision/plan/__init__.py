@@ -1,4 +1,4 @@
-"""What is to be done: configuration, specs, targets. Plain Python, quick to import: no torch, numpy or pandas."""
+"""The plan of all work: configuration, specs, targets. Plain Python, quick to import: no torch, numpy or pandas."""
 
 from dpvision.plan.load import load
 from dpvision.plan.plan import DATA, Plan

@@ -1,4 +1,4 @@
-"""Specs of audits: of the engine, once a scale; of a run, by its q, σ, steps and network."""
+"""Specs of audits: one of the engine, once a scale; one of a run, by its q, σ, steps and network."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,8 @@ from dpvision.plan import specs
 from dpvision.plan.specs import Spec
 
 CONFIDENCE = 0.999  # De et al.'s
-RUNS = 256  # of canaries: some 100,000 observations in each world
-LEVELS = [1.0, 2.0, 4.0, 8.0]  # of ε at q = 0.64, 50 steps and δ = 0.01: De et al., table 9, 100 examples
+RUNS = 256  # runs of canaries: some 100,000 observations in each world
+LEVELS = [1.0, 2.0, 4.0, 8.0]  # levels of ε at q = 0.64, 50 steps and δ = 0.01: De et al., table 9, 100 examples
 SHAPE, CLASSES = [3, 32, 32], 10
 
 
@@ -34,7 +34,7 @@ def run_audit(run: Spec) -> Spec:
 
 
 def audit_name(spec: Spec) -> str:
-    """Return the engine's name, or the run's, with the digest."""
+    """Return the audit's name: the engine's or the run's, with the digest."""
     return f"{'engine' if spec['networks'] else specs.run_name(specs.as_planned(spec['run']))}-{digest(spec)}"
 
 

@@ -1,4 +1,4 @@
-"""What is right in itself and wrong beside others: one line for each thing."""
+"""Checks of what is right in itself and wrong beside other values: each yields one line for each fault."""
 
 import math
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from dpvision.reporting.layout import OF_NUMBERS, collisions
 from dpvision.training.schedules import follows_validation
 
 Documents = list[Document]
-NUMBER = {"metric", "weights", "split", "statistic", "value"}  # of a published row, beside its coordinates
+NUMBER = {"metric", "weights", "split", "statistic", "value"}  # keys of a published row, beside its coordinates
 # the sections of a paper whose keys are names
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 
@@ -86,7 +86,7 @@ def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[
 
 
 def of_overlay(documents: Documents) -> Iterator[str]:
-    """Names that a scale has and its paper has not."""
+    """Yield a line for each name that a scale has and its paper has not."""
     for section, what in NAMED.items():
         known = _names(documents[0], section)
         for overlay in documents[1:]:
@@ -103,7 +103,7 @@ def _names(document: Document, section: str) -> list[str]:
 def of_paper(
     paper: Paper, datasets: dict[str, Dataset], taken: dict[str, str], artifacts: list[str], documents: Documents
 ) -> Iterator[str]:
-    """`taken`: names that no artifact can have -> what has them; `artifacts`: also those that the scale leaves out."""
+    """Yield what is wrong. `taken`: names no artifact can have -> what has them; `artifacts`: with those a scale leaves out."""
     for name, model in paper.models.items():
         yield from _of_model(name, model, paper, documents)
     for name, recipe in paper.recipes.items():
@@ -138,7 +138,7 @@ def _trains_privately(model: str, paper: Paper) -> bool:
 
 
 def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
-    """What it varies is what the models that name it leave open, and each choice is one that they could have."""
+    """Yield what is wrong with a search: it must vary what its models leave open, by choices that they could have."""
     search, where = paper.searches[name], ("searches", name)
     asked_of = _asked_of(name, paper)
     users = {key: paper.models[key] for key in asked_of}
@@ -160,6 +160,12 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
     for key in asked:
         if key not in search.space and all(other in asked for other in search.space):
             yield complaint(documents, (*where, "space"), f"{key} is missing: {', '.join(users)} leave it to this search")
+    if search.sampler == "covered":
+        for key in values.keys() & space.SPENDING:
+            if isinstance(values[key], dict):
+                listed = "is a range, and ε of the search is that of its dearest trial: list the values, or say another sampler"
+                yield complaint(documents, (*where, "space", key), listed)
+        return
     combinations = math.prod(map(space.count, values.values()))
     if search.trials > combinations:
         most = f"must be at most {combinations}: no combination is tried twice, and the space has no more"
@@ -170,9 +176,9 @@ def _of_search(name: str, paper: Paper, documents: Documents) -> Iterator[str]:
 
 
 def _asked_of(search: str, paper: Paper) -> dict[str, list[str]]:
-    """Of each model what it leaves to this search: it names it, or cells put it in the place of the one that it names.
+    """Return for each model the options left to this search: by its name, or by cells that put it in another's place.
 
-    Where all its cells name a search of their own, the model's names stand for nothing.
+    A model whose cells all name a search of their own is left out: its own names stand for nothing then.
     """
     asked = {}
     for key, model in paper.models.items():
@@ -187,7 +193,7 @@ def _asked_of(search: str, paper: Paper) -> dict[str, list[str]]:
 
 
 def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[str]:
-    """What would be wrong with a model that had this choice."""
+    """Yield what would be wrong with a model that had this choice."""
     option = key.removeprefix("model.")
     try:
         tried = type(model).model_validate({**dict(model), option: choice})
@@ -275,7 +281,7 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
 
 
 def _of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
-    """Yield what would be wrong with a cell that had a value of its search: of each key the first."""
+    """Yield what would be wrong with a cell that had a value of its search: the first fault of each key."""
     name = cell.at["search"]
     search, count = paper.searches[name], dataset.train - cell.split.validation
     trained_by = [cell.recipe, *([paper.recipes[search.recipe]] if search.recipe in paper.recipes else [])]
@@ -313,7 +319,7 @@ def _faults_of_value(cell: Cell, key: str, value: Any, count: int) -> Iterator[s
 
 
 def _of_first_step(cell: Cell, count: int) -> Iterator[str]:
-    """Yield what is wrong where the budget solves how many steps there are: it allows none."""
+    """Yield what is wrong if the budget solves the number of steps and allows none."""
     if not (cell.budget and cell.budget.steps):
         return
     level = (cell.at["epsilon"], cell.at["delta"], cell.recipe.batch / count, cell.at["sigma"])
@@ -340,7 +346,7 @@ def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str
 
 
 def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what wants held-out examples where there are none."""
+    """Yield what needs held-out examples where there are none."""
     if cell.split.validation or cell.at["protocol"] == "paper":
         return
     if cell.recipe.stop:

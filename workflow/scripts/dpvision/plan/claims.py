@@ -1,4 +1,4 @@
-"""From a paper's sentences to what decides them: comparisons of cells, each with the work that it rests on.
+"""The way from a paper's sentences to what decides them: comparisons of cells, each with the work that it rests on.
 
 A claim names cells as the paper has them. A scale may have another data set in their place, which is compared then, or
 leave them out: no run is made for a claim alone, so such a side has none, and the claim is not run.

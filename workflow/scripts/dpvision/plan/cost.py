@@ -1,4 +1,4 @@
-"""What a job costs, counted from its spec: arithmetic and memory. No network is built for it, so the plan stays light.
+"""The cost of a job, counted from its spec: arithmetic and memory. No network is built for it, so the plan stays light.
 
 A family of models names its layers, or has a table that its networks were counted for; tests hold the counts against those
 of the real networks.
@@ -22,7 +22,7 @@ FORWARD_AND_BACKWARD = 3  # the gradients of inputs and of weights cost one forw
 HESSIAN_PRODUCT = 3 * FORWARD_AND_BACKWARD  # the derivative of a gradient, and the gradient itself
 NUMBER = 4  # bytes, of float32
 AT_ONCE = 32  # images that a core has in work (privacy/fast.py)
-COPIES = 4  # of every layer's output: itself, what normalisation and activation make of it, its gradient
+COPIES = 4  # copies of every layer's output: itself, what normalisation and activation make of it, its gradient
 START = 120  # seconds until the first step, on a node that reads everything from a shared disk
 STEP = 0.1  # seconds that a step takes beside its arithmetic
 UNCOUNTED = Counts(math.inf, 0, 0, 0)  # endless, so that jobs ask for as much as the scale allows, and for its memory alone
@@ -61,25 +61,25 @@ def _bytes_of_examples(run: Spec) -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a job, whatever it runs on."""
+    """The cost of a job, whatever machine it runs on."""
 
     work: float
-    """In multiply-adds; infinite where nobody has counted them."""
+    """Multiply-adds; infinite where nobody has counted them."""
     steps: int
-    """Each takes a while, however small the network."""
+    """Number of steps; each takes a while, however small the network."""
     memory: int
-    """In bytes: examples, weights, a physical batch."""
+    """Bytes for examples, weights, a physical batch."""
     memory_a_core: int = 0
-    """In bytes, where cores do the work of a graphics card."""
+    """Bytes for each core, where cores do the work of a graphics card."""
     devices: int = 1
 
     @property
     def is_known(self) -> bool:
-        """Whether the network's multiply-adds have been counted."""
+        """Tell whether the network's multiply-adds have been counted."""
         return self.work < math.inf
 
     def minutes(self, speed: float) -> float:
-        """Return how many whole minutes a job needs, infinitely many where nobody has counted its work."""
+        """Return how many whole minutes a job needs; infinitely many where nobody has counted its work."""
         return math.ceil((START + self.steps * STEP + self.work / speed) / 60) if self.is_known else math.inf
 
     def megabytes(self, cores: int) -> int:
@@ -87,7 +87,7 @@ class Cost:
 
 
 def training(run: Spec, physical_batch: int) -> Cost:
-    """All steps, and after every epoch the held-out and the test examples."""
+    """Count a training: all steps, and after every epoch the held-out and the test examples."""
     if not specs.has_length(run):
         given = run["budget"]
         steps = steps_within(given["epsilon"], given["delta"], specs.sampling_rate(run), given["sigma"])
@@ -105,25 +105,25 @@ def training(run: Spec, physical_batch: int) -> Cost:
 
 
 def record_bytes(run: Spec) -> int:
-    """What a run leaves: its weights; all else is small."""
+    """Return the bytes that a run leaves: those of its weights, since all else is small."""
     return counts_of(run).parameters * NUMBER * (2 if run["recipe"]["averaging"] else 1)
 
 
 def checkpoint_bytes(run: Spec) -> int:
-    """While it is unfinished: weights, those of the best epoch, their average, and what the optimiser keeps for each."""
+    """Return the bytes of a checkpoint: weights, those of the best epoch, their average, and the optimiser's numbers."""
     recipe = run["recipe"]
     copies = 2 + (1 if recipe["averaging"] else 0) + optimizers.module(recipe["optimizer"]["name"]).COPIES
     return counts_of(run).parameters * NUMBER * copies
 
 
 def search_worker(study: Spec, physical_batch: int, workers: int) -> Cost:
-    """A worker's share of the trials, were none given up."""
+    """Count a worker's share of the trials, as if none were given up."""
     trial, trials = training(study["run"], physical_batch), -(-study["trials"] // workers)
     return replace(trial, work=trials * trial.work, steps=trials * trial.steps, devices=1)
 
 
 def hessian(analysis: Spec, run: Spec, physical_batch: int) -> Cost:
-    """Power iteration and Hutchinson's estimate as long as they may take, and the spectrum with all its vectors."""
+    """Count power iteration and Hutchinson's estimate as long as they may take, and the spectrum with all its vectors."""
     network = counts_of(run)
     products = 2 * analysis["iterations"] + analysis["lanczos_steps"]
     work = products * analysis["examples"] * HESSIAN_PRODUCT * network.multiply_adds
@@ -133,7 +133,7 @@ def hessian(analysis: Spec, run: Spec, physical_batch: int) -> Cost:
 
 
 def activations(analysis: Spec, run: Spec) -> Cost:
-    """One pass; all outputs of a layer are kept."""
+    """Count one pass; all outputs of a layer are kept."""
     network = counts_of(run)
     memory = _bytes_of_examples(run) + analysis["examples"] * COPIES * network.outputs * NUMBER
     return Cost(analysis["examples"] * network.multiply_adds, 1, memory)

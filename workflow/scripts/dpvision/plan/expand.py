@@ -1,4 +1,4 @@
-"""From groups of cells to single cells, each with its coordinates, its network, its recipe and its split."""
+"""The expansion of groups of cells into single cells, each with its coordinates, its network, its recipe and its split."""
 
 import functools
 import itertools
@@ -19,7 +19,7 @@ from dpvision.models.options import Network
 from dpvision.plan.reading import Document, complaint, laid_over, merged
 
 PARTS: dict[str, Any] = {"model": Model, "recipe": Recipe, "split": Split, "budget": Budget}
-"""What a group can vary, by the first word of a dotted key."""
+"""Parts that a group can vary, by the first word of a dotted key."""
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,25 @@ class Cell:
 
     group: str
     at: dict[str, Any]
-    """Its coordinates."""
+    """Coordinates of the cell."""
     varied: dict[str, Any]
-    """Those of them that its group varies."""
+    """Coordinates that its group varies."""
     model: Network
     recipe: Recipe
     split: Split
-    """How the training examples are divided; in the authors' protocol none are held out."""
+    """Division of the training examples; in the authors' protocol none are held out."""
     budget: Budget | None
-    """What is given beside its ε, or instead of it."""
+    """Budget that is given beside its ε, or instead of it."""
     level: int
-    """The place of its ε among those of the group."""
+    """Place of its ε among those of the group."""
     runs: dict[str, str] = field(default_factory=dict)
-    """The names of its trainings by seed, once they are planned."""
+    """Names of its trainings by seed, once they are planned."""
     study: str | None = None
-    """The search that finds values for it."""
+    """Search that finds values for it."""
 
     @property
     def point(self) -> tuple:
-        """What tells it from the others of its group: a scale that changes the rest has it at the same point."""
+        """Return what tells the cell from others of its group; a scale that changes the rest has it at the same point."""
         return self.group, self.at["model"], self.at["epsilon"], *self.varied.items()
 
 
@@ -148,5 +148,5 @@ def shown(paper: Paper, cells: Iterable[Cell], artifact: str) -> list[Cell]:
 
 
 def named(at: dict[str, Any]) -> str:
-    """Call a cell by coordinates."""
+    """Return the name of a cell: its coordinates in words."""
     return ", ".join(f"{name}: {'null' if value is None else value}" for name, value in at.items())

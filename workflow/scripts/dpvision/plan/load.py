@@ -1,4 +1,4 @@
-"""From the configuration to the plan: files are read and checked, cells become specs, artifacts name the work they show."""
+"""The way from the configuration to the plan: files are read and checked, cells become specs, artifacts name their work."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,7 @@ def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
 
 @dataclass
 class Source:
-    """A paper as its files say it: as printed, and with what the scale lays over it."""
+    """A paper as its files describe it: as printed, and with what the scale lays over it."""
 
     name: str
     documents: list[Document]
@@ -41,9 +41,9 @@ class Source:
     here: Paper
     published: list[Published]
     as_printed: list[Cell]
-    """The cells of `printed`."""
+    """Cells of `printed`."""
     cells: list[Cell]
-    """Those of the scale, with their runs."""
+    """Cells of the scale, with their runs."""
 
 
 class _Loader:
@@ -123,7 +123,7 @@ class _Loader:
         return rows
 
     def _paper(self, documents: list[Document]) -> Paper:
-        """Return it with the cells that its artifacts show: a scale leaves out others by showing less."""
+        """Return the paper with the cells that its artifacts show: a scale leaves out others by showing less."""
         try:
             paper: Paper = validated(Paper, documents)
             wanted = {group for artifact in paper.artifacts.values() for group in getattr(artifact, "cells", [])}
@@ -211,7 +211,7 @@ class _Loader:
             elif cell.study:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}
-                if stages == ["search"]:  # of a search alone: its own ε, which several cells may share
+                if stages == ["search"]:  # a search alone has its own ε, which several cells may share
                     at = at | {"epsilon": trials["budget"].get("epsilon", "solve")}
         divisor = cell.recipe.simulate
         return {"at": at, "work": work} | ({"simulated": divisor} if divisor else {})
@@ -223,7 +223,7 @@ class _Loader:
         return name
 
     def _claims(self, paper: Source) -> Spec:
-        """Return what the paper's sentences rest on."""
+        """Return the work that the paper's sentences rest on."""
         document = read_yaml(self.root, f"config/papers/{paper.name}/claims.yaml")
         stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
         resolver = claims.Resolver(paper.printed, paper.as_printed, paper.here, paper.published, self._there(paper))
@@ -234,7 +234,7 @@ class _Loader:
         return [cell for cell in paper.cells if not self._to_be_brought(cell)]
 
     def _to_be_brought(self, cell: Cell) -> bool:
-        """Whether nobody can download its data, and no copy was named or prepared."""
+        """Tell whether nobody can download the cell's data, and no copy was named or prepared."""
         name = cell.at["dataset"]
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return not (self.datasets[name].sources or here)

@@ -13,13 +13,13 @@ from dpvision.plan.stages import STAGES, Key
 from dpvision.reporting.kinds import KINDS
 
 DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
-FORMAT = 3  # of the artifacts' specs, in plan/ and in archives
-LABELS = "labels.json"  # of a folder of kept results, beside its plan/
+FORMAT = 3  # version of the artifacts' specs, in plan/ and in archives
+LABELS = "labels.json"  # file in a folder of kept results, beside its plan/
 
 
 @dataclass
 class Plan:
-    """Everything the rules need to know. Names are folders; specs are what a job is given."""
+    """A plan: everything the rules need to know. Names are folders; specs are what a job is given."""
 
     scale: str
     results: str
@@ -72,11 +72,11 @@ class Plan:
     # --- what needs what ---
 
     def needs(self, key: Key) -> list[Key]:
-        """Return the work that has to be done before."""
+        """Return the work that has to be done before a piece of work."""
         return STAGES[key[0]].needs(self.work[key])
 
     def with_needs(self, keys: Iterable[Key]) -> list[Key]:
-        """Return the work and all below it, each once, after what it needs."""
+        """Return the work and all that it needs, each piece once and after what it needs itself."""
         found: dict[Key, None] = {}
 
         def add(key: Key) -> None:
@@ -96,7 +96,7 @@ class Plan:
         return self.work["train", run] if isinstance(run, str) else run
 
     def dearest_run_of(self, key: Key) -> Spec:
-        """Return the same with the greatest values in place of those that searches find: what costs are counted with."""
+        """Return its training with the greatest values in place of those that searches find: costs are counted with it."""
         spec, run = self.work[key], self.run_of(key)
         studies = dict.fromkeys(spec["space"], key[1]) if key[0] == "search" else specs.searched_keys(run)
         found = {at: space.greatest(self.work["search", study]["space"][at]) for at, study in studies.items()}

@@ -1,4 +1,4 @@
-"""From YAML files to validated models, with errors that name file, key, value and what is allowed."""
+"""The way from YAML files to validated models, with errors that name file, key, value and what is allowed."""
 
 import difflib
 import functools
@@ -22,7 +22,7 @@ BOUNDS = {"exclusiveMinimum": "above", "minimum": "of at least", "exclusiveMaxim
 
 
 class Document(NamedTuple):
-    """What a file says, or a part of it: (papers, scalenorm) of a scale."""
+    """Content of a file, or of a part of it: (papers, scalenorm) of a scale."""
 
     file: str
     content: Any
@@ -30,13 +30,13 @@ class Document(NamedTuple):
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML as people mean it: 1e-5 is a number (YAML 1.1 takes it for text), a key stands once."""
+    """A loader of YAML as people mean it: 1e-5 is a number (YAML 1.1 takes it for text), a key stands once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen: set = set()
         for key, _ in node.value:
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f'the key "{key.value}" stands there twice', key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f'the key "{key.value}" is given twice', key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -65,7 +65,7 @@ def read_yaml(root: Path, file: str) -> Document:
 
 
 def merged(under: Any, over: Any) -> Any:
-    """`over` laid over `under`: mappings key by key, all else replaced whole.
+    """Return `over` laid over `under`: mappings key by key, all else replaced whole.
 
     A mapping that names another kind (name, kind, family) is another thing, and replaces the one below it.
     """
@@ -77,7 +77,7 @@ def merged(under: Any, over: Any) -> Any:
 
 
 def validated(kind: type[Loaded] | Any, documents: list[Document]) -> Loaded:
-    """The documents, each laid over those before it, as `kind`."""
+    """Return the documents, each laid over those before it, validated as `kind`."""
     content = functools.reduce(merged, (document.content for document in documents))
     adapter = TypeAdapter(kind)
     try:
@@ -101,13 +101,13 @@ def laid_over(adapter: TypeAdapter, options: BaseModel | None, over: dict[str, A
 
 
 def refuse(problems: Iterable[str]) -> None:
-    """All of them at once, one a line, if there are any."""
+    """Raise all problems at once, one a line, if there are any."""
     if text := "\n".join(dict.fromkeys(problems)):
         raise UserError(text)
 
 
 def complaint(documents: list[Document], path: tuple, expectation: str, value: Any = MISSING) -> str:
-    """One line: what is wrong, where, and what is allowed."""
+    """Return one line that says what is wrong, where, and what is allowed."""
     document = _document_of(path, documents)
     shown = "" if value is MISSING or isinstance(value, dict) else f" = {_yaml(value)}"
     return f"{document.file}: {_key(document.part + path)}{shown}: {expectation}"
@@ -116,13 +116,13 @@ def complaint(documents: list[Document], path: tuple, expectation: str, value: A
 def unknown(
     documents: list[Document], path: tuple, what: str, name: str, allowed: list[str], value: Any = MISSING, among: str = ""
 ) -> str:
-    """A complaint about a name that stands for nothing, or for nothing among some of what there is."""
+    """Return a complaint about a name that stands for nothing, or for nothing among some of what there is."""
     there = ", ".join(map(str, allowed)) or "there is none"
     return complaint(documents, path, f'there is no {what} "{name}"{among}.{nearest(name, allowed)} Allowed: {there}', value)
 
 
 def plain_values(kind: Any, key: str) -> str:
-    """What a key may say, in words, mappings left out."""
+    """Describe the values that a key may have in words; mappings are left out."""
     schema = TypeAdapter(kind).json_schema()
     places = _schemas(schema, (key,), {})
     return " or ".join(dict.fromkeys(_words(place) for place in places if place.get("type") != "object"))
@@ -134,8 +134,8 @@ def nearest(name: Any, allowed: list[str]) -> str:
 
 
 def _by_place(error: ValidationError, content: Any) -> dict[tuple, dict]:
-    """One problem a place. Of the members of a union, the one that was meant: whose problems lie inside the value, or which
-    is of its type and says in words what is wrong with it."""
+    """Return one problem for each place. Of the members of a union, take the one that was meant: whose problems lie inside
+    the value, or which is of its type and says in words what is wrong with it."""
     found: dict[tuple, dict] = {}
     for problem in error.errors(include_url=False):
         path = _path(problem, content)
@@ -146,7 +146,7 @@ def _by_place(error: ValidationError, content: Any) -> dict[tuple, dict]:
 
 
 def _path(problem: Any, content: Any) -> tuple:
-    """Pydantic's location without the names of union members that it puts in between."""
+    """Return pydantic's location without the names of union members that it puts in between."""
     path: tuple = ()
     for part in problem["loc"]:
         if _at(content, (*path, part)) is not MISSING:
@@ -188,7 +188,7 @@ def _expectation(path: tuple, problem: dict, content: Any, schema: dict) -> str:
 
 
 def _words(schema: dict) -> str:
-    """What a schema allows."""
+    """Describe in words what a schema allows."""
     if "const" in schema or "enum" in schema:
         return " or ".join(_yaml(value) for value in schema.get("enum", [schema.get("const")]))
     if "pattern" in schema:
@@ -206,7 +206,7 @@ def _words(schema: dict) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """A value much as it stands in the file."""
+    """Return a value much as it stands in the file."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -227,7 +227,7 @@ def _at(value: Any, path: tuple) -> Any:
 
 
 def _document_of(path: tuple, documents: list[Document]) -> Document:
-    """The last that says something there. Where nothing stands there, the one that should have said it:
+    """Return the last document that says something there. If none does, return the one that should have said it:
     the last that names a kind (the others only change some of its values), else the first."""
     for depth in range(len(path), 0, -1):
         there = [document for document in documents if _at(document.content, path[:depth]) is not MISSING]
@@ -240,7 +240,7 @@ def _document_of(path: tuple, documents: list[Document]) -> Document:
 
 
 def _schemas(root: dict, path: tuple, content: Any) -> list[dict]:
-    """The schemas of a place: several where it may be one of several things, and does not say which."""
+    """Return the schemas of a place: several where it may be one of several things, and does not say which."""
     here = _alternatives(root, root)
     for depth, part in enumerate((*path, None)):
         value = _at(content, path[:depth])

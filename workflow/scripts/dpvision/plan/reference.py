@@ -6,7 +6,7 @@ from typing import Any
 
 from dpvision.config.base import NAME
 
-SECTIONS = {  # of the page, in this order: a file below config/, and the schema that it follows
+SECTIONS = {  # sections of the page, in this order: a file below config/, and the schema that it follows
     "config.yaml": "config.json",
     "papers/NAME/paper.yaml": "paper.json",
     "papers/NAME/published.yaml": "published.json",

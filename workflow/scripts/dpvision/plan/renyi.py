@@ -1,4 +1,4 @@
-"""How many steps a budget allows, estimated without numpy: for minutes, memory, and "not one step fits".
+"""An estimate without numpy of how many steps a budget allows: for minutes, memory, and "not one step fits".
 
 Rényi differential privacy of the Poisson-subsampled Gaussian at whole orders (Mironov, Talwar and Zhang 2019, section 3.3).
 The job solves exactly, with the accountant of the ledger (privacy/mechanism.py).

@@ -1,4 +1,4 @@
-"""What jobs ask a machine for: of their own cost where that is known, more at every attempt."""
+"""Resources that jobs ask a machine for: by their own cost where that is known, more at every attempt."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def limits(plan: Plan, job: str) -> Resources:
 
 
 def cost_of(plan: Plan, key: Key, workers: int | None = None) -> Cost | None:
-    """Return what a job of a piece of work takes; none where it is next to nothing."""
+    """Return the cost of a job of a piece of work; none where it is next to nothing."""
     cost = STAGES[key[0]].cost
     batch = limits(plan, key[0]).physical_batch
     return cost(plan.work[key], plan.dearest_run_of(key), batch, workers or plan.workers) if cost else None
@@ -35,7 +35,7 @@ def asked(plan: Plan, job: str, wildcard: str | None = None) -> dict[str, Any]:
         return int(min(given.runtime, known.minutes(given.speed * (known.devices if given.gpu else 1)) * attempt))
 
     def mem_mb(wildcards: Any, attempt: int) -> int:
-        """Half as much again at every attempt: most retries are for other reasons than memory."""
+        """Add half of the memory at every attempt: most retries are for other reasons than memory."""
         known = cost(wildcards)
         return (megabytes(plan, job, known) if known else given.mem_mb) * (1 + attempt) // 2
 

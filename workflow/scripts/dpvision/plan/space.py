@@ -6,13 +6,14 @@ Plain Python: the plan, the search and the verification all read it.
 import math
 from typing import Any
 
-EDGE = 1 / 20  # of a range of real numbers, on its own scale: nearer than this to its end is at its end
+EDGE = 1 / 20  # share of a range of real numbers, on its own scale: a value nearer to the end is at the end
 
 Values = list[Any] | dict[str, list[Any]]
+SPENDING = {"recipe.batch", "recipe.epochs", "recipe.steps"}  # what q, σ and steps of a trial depend on
 
 
 def kind(values: Values) -> list[str]:
-    """Return the key that a range's two ends stand below; none of a list."""
+    """Return the key that a range's two ends stand below; an empty list for a list of choices."""
     return [range_of(values)[0]] if isinstance(values, dict) else []
 
 

@@ -31,23 +31,23 @@ RECORD = ("spec.json", "metrics.json", "history.csv", "ledger.json", "weights.sa
 
 
 def canonical(spec: Spec) -> Spec:
-    """Keys in one order, whatever theirs in the configuration: Snakemake compares specs as text."""
+    """Return the spec with its keys in one order, whatever theirs in the configuration: Snakemake compares specs as text."""
     return json.loads(canonical_json(spec))
 
 
 def source_spec(dataset: Dataset) -> Spec:
-    """Download a data set."""
+    """Describe the download of a data set."""
     return canonical(dataset.model_dump(include={"title", "licence", "sources", "files"}))
 
 
 def data_spec(name: str, dataset: Dataset) -> Spec:
-    """Prepare a data set."""
+    """Describe the preparation of a data set."""
     kept = dataset.model_dump(include={"files", "classes", "shape", "train", "test"})
     return canonical({"kind": "data", "name": name, **kept})
 
 
 def run_spec(data: Spec, dataset: Dataset, split: Split, model: Network, recipe: Recipe, budget: Spec | None) -> Spec:
-    """Train once; the seed is still to be named (`seeded`)."""
+    """Describe one training; its seed is still to be named (`seeded`)."""
     constants = dataset.model_dump(include={"split_seed", "mean", "std"})
     unsaid = {key for key in ("steps", "epochs") if getattr(recipe, key) is None}
     run = {
@@ -61,7 +61,7 @@ def run_spec(data: Spec, dataset: Dataset, split: Split, model: Network, recipe:
 
 
 def budget_spec(epsilon: float | str | None, delta: float, sigma: float | None = None) -> Spec | None:
-    """Return what is given of a budget: what is solved is in no spec."""
+    """Return the given parts of a budget: what is solved is in no spec."""
     if epsilon is None:
         return None
     given = {"epsilon": None if epsilon == "solve" else epsilon, "sigma": sigma}
@@ -80,7 +80,7 @@ def with_authors_protocol(run: Spec, protocol: PaperProtocol, level: int) -> Spe
 
 
 def _expected_physical_batches(count: int, batches: int, physical_batch: int) -> float:
-    """Return into how many physical batches a sample is cut, in expectation; its size is binomial."""
+    """Return how many physical batches a sample is cut into, in expectation; its size is binomial."""
     q = 1 / batches
 
     def probability(size: int) -> float:
@@ -93,7 +93,7 @@ def _expected_physical_batches(count: int, batches: int, physical_batch: int) ->
 
 
 def on_one_device(run: Spec) -> Spec:
-    """The same training but for rounding, and so the same samples, views and noise."""
+    """Return the spec of the same training on one device: equal but for rounding, with the same samples, views and noise."""
     return {**run, "recipe": {key: value for key, value in run["recipe"].items() if key != "gpus"}}
 
 
@@ -106,7 +106,7 @@ def seeded(run: Spec, seed: int) -> Spec:
 
 
 def study_spec(run: Spec, search: Search) -> Spec:
-    """Search: `run` is trained with other values at the keys of the space, its seed the search's; each trial on one device."""
+    """Describe a search: `run` is trained with other values at the space's keys, the search's seed, and one device a trial."""
     kept = search.as_spec({"epsilon", "recipe"})
     varied = with_values(seeded(on_one_device(run), search.seed), dict.fromkeys(search.space))
     return canonical({"kind": "study", "run": varied, **kept})
@@ -193,7 +193,7 @@ def as_planned(run: Spec) -> Spec:
 
 
 def has_length(run: Spec) -> bool:
-    """Whether it is said how long to train; else ε and σ decide."""
+    """Tell whether the run says how long to train; else ε and σ decide."""
     return bool({"steps", "epochs"} & run["recipe"].keys())
 
 
@@ -231,7 +231,7 @@ def modules_of(run: Spec) -> list[str]:
 
 
 def training_count(run: Spec) -> int:
-    """N: the training examples without those held out."""
+    """Return N, the number of training examples without those held out."""
     return run["data"]["train"] - run["data"]["validation"]
 
 
@@ -246,22 +246,22 @@ def chooser(run: Spec) -> str | None:
 
 
 def sampling_rate(run: Spec) -> float:
-    """q = expected batch / N, exactly: the accountant's q is the sampler's q."""
+    """Return q = expected batch / N, exactly: the accountant's q is the sampler's q."""
     return 1 / run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"] / training_count(run)
 
 
 def expected_batch(run: Spec) -> int:
-    """What a step's sum is divided by."""
+    """Return the constant that a step's sum is divided by."""
     return training_count(run) // run["protocol"]["batches"] if "protocol" in run else run["recipe"]["batch"]
 
 
 def simulated(run: Spec) -> int:
-    """k of a simulation, which divides batch and noise; 1: the training itself."""
+    """Return k of a simulation, which divides batch and noise; 1: the training itself."""
     return run["recipe"]["simulate"] or 1
 
 
 def step_count(run: Spec) -> int:
-    """As protocol or recipe say, or floor(epochs * N / batch), in whole numbers."""
+    """Return the number of steps that protocol or recipe say, or floor(epochs * N / batch), in whole numbers."""
     recipe = run["recipe"]
     if "protocol" in run:
         return run["protocol"]["steps"]
@@ -269,7 +269,7 @@ def step_count(run: Spec) -> int:
 
 
 def is_stopped(run: Spec, losses: Sequence[float]) -> bool:
-    """Whether the recipe ends a run here, after epochs with these validation losses."""
+    """Tell whether the recipe ends a run here, after epochs with these validation losses."""
     stop = run["recipe"].get("stop")
     if not (stop and losses):
         return False
@@ -280,7 +280,7 @@ def is_stopped(run: Spec, losses: Sequence[float]) -> bool:
 
 
 def epoch_ends(run: Spec) -> list[int]:
-    """The steps after which an epoch is over; a recipe's last epoch ends with its last step."""
+    """Return the steps after which an epoch is over; a recipe's last epoch ends with its last step."""
     count, batch, steps = training_count(run), run["recipe"]["batch"], step_count(run)
     epochs = run["recipe"].get("epochs", -(-steps * batch // count))
     if "protocol" in run:

@@ -1,4 +1,4 @@
-"""The stages: kinds of work, in the order in which they need each other. What goes over all work is a loop over this table.
+"""The stages: kinds of work, in the order in which they need each other. Code that goes over all work loops over this table.
 
 A new analysis of trained weights is an entry here, its options in config/analyses.py, and its job.
 """
@@ -20,27 +20,27 @@ class Stage:
 
     name: str
     folder: str
-    """Below the results of a scale; below results/data, where scales share it."""
+    """Folder below the results of a scale; below results/data, where scales share it."""
     record: tuple[str, ...]
-    """The files of a piece of work, which is done when all are there. The first stands for it."""
+    """Files of a piece of work, which is done when all are there. The first stands for it."""
     words: tuple[str, str]
-    """What one piece of work is called, and several."""
+    """Name of one piece of work, and of several."""
     needs: Callable[[Spec], list[Key]]
-    """The work that has to be done before."""
+    """Work that has to be done before."""
     cost: Callable[[Spec, Spec, int, int], Cost] | None
-    """By its spec, the training that it is about, the physical batch, and the workers that share it; none: next to nothing."""
+    """Cost by spec, the training it is about, physical batch, and workers that share it; none: next to nothing."""
     job: str
-    """Who does it, as module:function. That module is the first whose code the result rests on."""
+    """Function that does it, as module:function. That module is the first whose code the result rests on."""
     verify: str
-    """Who checks its record, likewise."""
+    """Function that checks its record, likewise."""
     logs: tuple[str, ...]
-    """Of its jobs, below the logs: {name} is the work's, {source} that without its digest; the last is of the last job."""
+    """Logs of its jobs, below the logs: {name} is the work's, {source} that without its digest; the last is of the last job."""
     optional: tuple[str, ...] = ()
     """Files that not every record has, or that it can do without, and patterns of such."""
     shared: bool = False
-    """Whether scales share it."""
+    """True if scales share it."""
     analysis: bool = False
-    """Whether it looks at the weights of a training: all analyses are one rule."""
+    """True if it looks at the weights of a training: all analyses are one rule."""
 
 
 def _analysis(name: str, folder: str, product: str, words: tuple[str, str], cost: Callable, job: str) -> Stage:

@@ -1,4 +1,4 @@
-"""How much privacy a training spends, and how much noise a budget needs.
+"""Accounting: the privacy that a training spends, and the noise that a budget needs.
 
 The mechanism is the Poisson-subsampled Gaussian: at every step each example joins with probability q, the sum
 of clipped gradients gets noise of standard deviation sigma * C. Neighbouring data sets differ by adding or
@@ -29,7 +29,7 @@ class Mechanism:
     steps: int
 
     def rdp(self) -> np.ndarray:
-        """Renyi divergence at each order. It adds up over mechanisms that are run one after the other."""
+        """Return the Renyi divergence at each order. It adds up over mechanisms that are run one after the other."""
         return _rdp_of_a_step(self.q, self.sigma) * self.steps
 
     def epsilon(self, delta: float) -> float:
@@ -43,7 +43,7 @@ def _rdp_of_a_step(q: float, sigma: float) -> np.ndarray:
 
 
 def epsilon_of(rdp: np.ndarray, delta: float) -> float:
-    """The smallest epsilon over the orders (Balle et al. 2020); 0 where nothing was spent."""
+    """Return the smallest epsilon over the orders (Balle et al. 2020); 0 where nothing was spent."""
     if not rdp.any():
         return 0.0
     with warnings.catch_warnings():
@@ -52,7 +52,7 @@ def epsilon_of(rdp: np.ndarray, delta: float) -> float:
 
 
 def calibrate(epsilon: float, delta: float, q: float, steps: int, tolerance: float = 1e-5) -> float:
-    """The least sigma, up to the tolerance, at which `steps` steps spend at most `epsilon`: it never overshoots."""
+    """Return the least sigma, up to the tolerance, at which `steps` steps spend at most `epsilon`: it never overshoots."""
 
     def excess(sigma: float) -> float:
         return Mechanism(q, sigma, steps).epsilon(delta) - epsilon
@@ -93,9 +93,9 @@ def most_steps(epsilon: float, delta: float, q: float, sigma: float) -> int:
 
 
 def prv_epsilon(mechanism: Mechanism, delta: float) -> float | None:
-    """The upper bound by privacy random variables (Gopi et al. 2021), tighter than Renyi accounting.
+    """Return the upper bound by privacy random variables (Gopi et al. 2021), tighter than Renyi accounting.
 
-    To a thousandth or 0.01, the coarser, which keeps it affordable; none where exp(epsilon) would overflow.
+    It is exact to a thousandth or 0.01, the coarser, which keeps it affordable; none where exp(epsilon) would overflow.
     """
     about = mechanism.epsilon(delta)
     if about > 500:
@@ -109,11 +109,16 @@ def prv_epsilon(mechanism: Mechanism, delta: float) -> float | None:
 
 
 def selection_epsilon(rdp: np.ndarray, mean_trials: float, delta: float) -> float:
-    """Epsilon of the best of K trials, K geometric with this mean (Papernot and Steinke 2022, theorem 2, eta = 1).
+    """Return ε of the best of a geometric number of trials with this mean; `rdp` is one trial's."""
+    return epsilon_of(selection_rdp(rdp, mean_trials), delta)
+
+
+def selection_rdp(rdp: np.ndarray, mean_trials: float) -> np.ndarray:
+    """Return the Renyi divergence of the best of K trials, K geometric with this mean (Papernot and Steinke 2022, theorem 2).
 
     `rdp` is one trial's. For eta = 1: at order a the selection's divergence is at most
     rdp(a) + 2 (1 - 1/b) rdp(b) + 2 log(1/gamma) / b + log(mean) / (a - 1), for any order b, with gamma = 1 / mean.
     """
     orders = np.array(ORDERS)
     extra = np.min(2 * (1 - 1 / orders) * rdp + 2 * np.log(mean_trials) / orders)
-    return epsilon_of(rdp + extra + np.log(mean_trials) / (orders - 1), delta)
+    return np.asarray(rdp + extra + np.log(mean_trials) / (orders - 1))

@@ -1,4 +1,4 @@
-"""What is worth a try on each kind of device, when clipping is decided by timing: all that depends on the device.
+"""Candidates worth a try on each kind of device, when clipping is decided by timing: all that depends on the device.
 
 A GPU's entries are guesses that nobody has measured yet; docs/clipping.md says how to measure them.
 """
@@ -10,7 +10,7 @@ import torch
 
 @dataclass(frozen=True)
 class Candidates:
-    """The first entry of each is where the search begins."""
+    """Values to try on a device; the search begins with the first entry of each."""
 
     images: tuple[int, ...]  # at once, a worker; each is tried while the one before was quicker than all before
     memory_formats: tuple[str, ...]
@@ -19,7 +19,7 @@ class Candidates:
 
 
 def candidates(device: torch.device) -> Candidates:
-    """Return those of a device: every core of a CPU works on examples of its own, or all cores on the same."""
+    """Return the candidates of a device: every core of a CPU works on examples of its own, or all cores on the same."""
     if device.type == "cuda":
         return Candidates((64, 256, 1024, 4096), ("channels last", "contiguous"), ("torch", "pieces"), (1,))
     threads = torch.get_num_threads()

@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 @dataclass
 class Gradients:
-    """Of one physical batch; everything but `sums` is for the run's own eyes, it is not private."""
+    """The result of one physical batch; everything but `sums` is for the run's own eyes, it is not private."""
 
     sums: list[Tensor]  # one a trainable parameter
     losses: Tensor  # one an example
@@ -52,7 +52,7 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
     return [p for p in network.parameters() if p.requires_grad]
 
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # of outputs and labels: one number an output
+Loss = Callable[[Tensor, Tensor], Tensor]  # a function of outputs and labels that gives one number an output
 
 
 def each_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -87,22 +87,22 @@ def losses_of_rows(network: nn.Module, rows: Tensor, labels: Tensor, views: int,
 
 
 def norms_of(samples: list[Tensor]) -> Tensor:
-    """Each example's norm over all parameters together; `samples` holds one tensor a parameter, examples first.
+    """Return each example's norm over all parameters together; `samples` holds one tensor a parameter, examples first.
 
-    Row by row, then in float64: in float32 a sum over a whole layer is wrong from the fifth digit on.
+    It is summed row by row, then in float64: in float32 a sum over a whole layer is wrong from the fifth digit on.
     """
     rows = [sample.flatten(2).norm(dim=2) if sample.dim() > 2 else sample.view(len(sample), -1) for sample in samples]
     return torch.cat(rows, dim=1).double().norm(dim=1)
 
 
 def clip_factors(norms: Tensor, clip: float, dtype: torch.dtype) -> Tensor:
-    """min(1, C / |g|) for each example, less what rounding in `dtype` could add."""
+    """Return min(1, C / |g|) for each example, less what rounding in `dtype` could add."""
     margin = 1 + 32 * torch.finfo(dtype).eps
     return (clip / (norms * margin).clamp(min=clip)).to(dtype)
 
 
 class OneAtATime(Clipped):
-    """By PyTorch's own gradient of one example's loss after the other: slow, and plain to see."""
+    """The way by PyTorch's own gradient of one example's loss after the other: slow, and plain to see."""
 
     def __init__(self, network: nn.Module, clip: float) -> None:
         self.network, self.clip = network, clip
@@ -116,7 +116,7 @@ class OneAtATime(Clipped):
             loss = losses_of(self.network, images[alone], labels[alone])
             gradient = torch.autograd.grad(loss.sum(), self.parameters, allow_unused=True, materialize_grads=True)
             norm = norms_of([g[None] for g in gradient])
-            if norm.isfinite():  # another contributes nothing
+            if norm.isfinite():  # any other gradient contributes nothing
                 torch._foreach_add_(sums, torch._foreach_mul(gradient, clip_factors(norm, self.clip, sums[0].dtype)[0]))
             losses.append(loss.detach())
             norms.append(norm)
@@ -143,7 +143,7 @@ class OpacusHooks(Clipped):
         return Gradients([torch.tensordot(factors, sample, 1) for sample in samples], losses.detach(), norms)
 
     def _samples(self, views: int = 1) -> list[Tensor]:
-        """What the hooks kept, one tensor a parameter; nothing of it stays behind.
+        """Return what the hooks kept, one tensor a parameter; nothing of it stays behind.
 
         They keep a gradient a view, in the precision of the layer. The mean over the views lacks but the sum: what comes
         back from the loss, itself a mean, is divided by K already.
@@ -159,7 +159,7 @@ class OpacusHooks(Clipped):
 
 
 class Plain:
-    """Not private: the gradient of the summed loss, for the control that trains without a budget."""
+    """The gradient of the summed loss, not private, for the control that trains without a budget."""
 
     sensitivity = math.inf  # nothing is clipped: no noise would make it private
 

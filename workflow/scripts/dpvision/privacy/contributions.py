@@ -1,4 +1,4 @@
-"""What one use of a weight adds to every example's gradient: its norm, and the sum once all factors are known.
+"""Contributions of one use of a weight to every example's gradient: its norm, and the sum once all factors are known.
 
 A *weight* is what an operation takes beside the data: a parameter, or a tensor computed from parameters alone.
 A *contribution* belongs to one use of a weight in one physical batch:
@@ -35,7 +35,7 @@ class Weight:
         self.standardized: dict[tuple[int, float], Standardized] = {}  # by gain and floor
 
     def like(self, x: Tensor) -> Tensor:
-        """The value in the precision and the memory format of the data that it meets, copied once."""
+        """Return the value in the precision and the memory format of the data that it meets, copied once."""
         last = self.value.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
         if (x.dtype, last) not in self.copies:
             order = torch.channels_last if last else torch.contiguous_format
@@ -43,23 +43,23 @@ class Weight:
         return self.copies[x.dtype, last]
 
     def squares(self, rows: Tensor, dots: Sequence[Tensor], doubts: Sequence[Tensor] = ()) -> Tensor:
-        """From the squared norms of each gradient's rows and, where there is a unit, their sums and products with it.
+        """Return squared norms from those of each gradient's rows and, where there is a unit, their sums and products with it.
 
         `doubts`: how far rounding may have moved these, where that is more than it moves the gradients themselves.
         """
         return rows.sum(1)
 
     def pull(self, total: Tensor) -> list[Tensor]:
-        """A sum of gradients of the value, as sums of gradients of the parameters."""
+        """Turn a sum of gradients of the value into sums of gradients of the parameters."""
         return [total]
 
     def pull_each(self, samples: Tensor) -> list[Tensor]:
-        """Every example's gradient of the value, as gradients of the parameters."""
+        """Turn every example's gradient of the value into gradients of the parameters."""
         return [samples]
 
 
 class Derived(Weight):
-    """Computed from parameters alone, in whatever way: its norms are taken from every example's gradient, pulled back."""
+    """A weight computed from parameters alone, in whatever way: norms are of every example's gradient, pulled back."""
 
     def __init__(self, value: Tensor, parameters: list[Tensor]) -> None:
         super().__init__(value)
@@ -73,7 +73,7 @@ class Derived(Weight):
 
 
 class Standardized(Derived):
-    """`dpvision.standardized`: gain * unit, unit = (w - mean) * scale, row by row. Its norms have a closed form.
+    """The weight of `dpvision.standardized`: gain * unit, unit = (w - mean) * scale by rows. Its norms have a closed form.
 
     A row's gradient h pulls back to gain * scale * (h - mean of h - unit <h, unit>) for w and to <h, unit> for the
     gain. A unit has norm 1 and sum 0: both subtractions are projections, and squared norms subtract. Where a row's
@@ -106,7 +106,7 @@ class Standardized(Derived):
 
 @dataclass
 class Kept:
-    """Each example's gradient of the weight's value."""
+    """Gradients of the weight's value, one for each example, in one tensor."""
 
     weight: Weight
     samples: Tensor
@@ -118,7 +118,7 @@ class Kept:
 
 @dataclass
 class Separate:
-    """Each example's gradient of the weight's value, a tensor of its own."""
+    """Gradients of the weight's value, one for each example, a tensor each."""
 
     weight: Weight
     each: list[Tensor]
@@ -156,18 +156,18 @@ class Rooms:
 
     def scratch(self, name: str, like: Tensor, *shape: int) -> Tensor:
         """Return memory for what is not needed once a layer is done."""
-        return self._room((name, like.dtype), like, math.prod(shape)).view(shape)
+        return self._borrow((name, like.dtype), like, math.prod(shape)).view(shape)
 
     def kept(self, key: str, examples: int, weight: Tensor) -> Tensor:
         """Return memory for one gradient of the weight an example, in one row; lent until the next part."""
         self.lent += 1
-        return self._room((key, self.lent), weight, examples * weight.numel())
+        return self._borrow((key, self.lent), weight, examples * weight.numel())
 
-    def _room(self, key: Any, like: Tensor, numbers: int) -> Tensor:
-        room = self.rooms.get(key)
-        if room is None or room.numel() < numbers or (room.dtype, room.device) != (like.dtype, like.device):
-            room = self.rooms[key] = like.new_empty(numbers)
-        return room[:numbers]
+    def _borrow(self, key: Any, like: Tensor, numbers: int) -> Tensor:
+        buffer = self.rooms.get(key)
+        if buffer is None or buffer.numel() < numbers or (buffer.dtype, buffer.device) != (like.dtype, like.device):
+            buffer = self.rooms[key] = like.new_empty(numbers)
+        return buffer[:numbers]
 
 
 class Vectors:
@@ -221,17 +221,17 @@ def keep_each(weight: Weight, gradients: Iterable[Tensor]) -> Separate:
 
 
 def row_squares(samples: Tensor) -> Tensor:
-    """Squared norms of each gradient's rows, then in float64: over a whole layer a sum in float32 comes out too small."""
+    """Return the squared norms of each gradient's rows, in float64: a sum over a layer in float32 comes out too small."""
     if samples.dim() < 3:
         return samples.view(len(samples), -1).double().square()
     return torch.linalg.vector_norm(samples, dim=tuple(range(2, samples.dim()))).double().square()
 
 
 def weighted(samples: Tensor, factors: Tensor) -> Tensor:
-    """The sum over the examples of factor * sample, read in the order in which the samples lie in memory."""
+    """Return the sum over the examples of factor * sample, read in the order in which the samples lie in memory."""
     order = sorted(range(samples.dim()), key=samples.stride, reverse=True)
     if order[0] != 0:
         return torch.tensordot(factors, samples, 1)
-    lying = samples.permute(order)
-    total = torch.mv(lying.reshape(len(samples), -1).t(), factors).view(lying.shape[1:])
+    in_order = samples.permute(order)
+    total = torch.mv(in_order.reshape(len(samples), -1).t(), factors).view(in_order.shape[1:])
     return total.permute([order.index(d) - 1 for d in range(1, samples.dim())])

@@ -1,4 +1,4 @@
-"""Every example's gradient of a convolution's weight, or only its norm: several ways to the same numbers.
+"""Gradients of a convolution's weight for every example, or only their norms: several ways to the same numbers.
 
     one        the library's own weight gradient, one example after the other
     grouped    all examples at once, as the groups of one convolution
@@ -39,7 +39,7 @@ class Convolution:
         return self._backward(g, x, weight, self.groups, [True, False, False])[0]
 
     def of_weight(self, g: Tensor, x: Tensor, weight: Tensor, groups: int | None = None) -> Tensor:
-        """Summed over the images; of `weight` only the shape matters."""
+        """Return the gradient of the weight, summed over the images; of `weight` only the shape matters."""
         return self._backward(g, x, weight, groups or self.groups, [False, True, False])[1]
 
     def _backward(self, g: Tensor, x: Tensor, weight: Tensor, groups: int, wanted: list[bool]) -> tuple[Tensor, ...]:
@@ -47,7 +47,7 @@ class Convolution:
         return torch.ops.aten.convolution_backward.default(g, x, weight, None, *geometry, wanted)
 
     def ways(self, x: Tensor, g: Tensor, examples: int, key: str, rooms: Rooms) -> Ways:
-        """Return those that fit; `rooms` lends memory for what is kept under the layer's `key`."""
+        """Return the ways that fit; `rooms` lends memory for what is kept under the layer's `key`."""
         ways: Ways = {
             "one": lambda: self.one(x, g, examples),
             "grouped": lambda: keep(self.weight, self.grouped(x, g, examples)),
@@ -132,7 +132,7 @@ class Convolution:
         pixels, sides = positions(x), (len(x) // examples, *x.shape[2:])
         products = torch.bmm(pixels, pixels.transpose(1, 2)).view(examples, *sides, *sides)
         for side in (0, 1):
-            products = self._met(products, side, g.shape[2 + side])
+            products = self._sum_over_kernel(products, side, g.shape[2 + side])
         gradients = positions(g)
         products = products.reshape(examples, gradients.shape[1], gradients.shape[1])
         rows = (gradients * torch.bmm(products, gradients)).sum(1).double()
@@ -147,9 +147,9 @@ class Convolution:
 
         return Deferred(self.weight, self.weight.squares(rows.clamp(min=0), *self.dots(x, g, patches, outputs)), total)
 
-    def _met(self, products: Tensor, side: int, out: int) -> Tensor:
-        """Of products [examples, views, height, width, views, height, width], one side's pixels become outputs: summed over
-        the kernel's places along it, those of the pixels that two outputs meet there. Padding adds nothing."""
+    def _sum_over_kernel(self, products: Tensor, side: int, out: int) -> Tensor:
+        """Turn one side's pixels into outputs, of products [examples, views, height, width, views, height, width]: add up, over
+        the kernel's places along it, the products of the pixels that two outputs meet there. Padding adds nothing."""
         stride, dilation, size = self.stride[side], self.dilation[side], products.shape[2 + side]
 
         def at(places: slice) -> tuple[slice, ...]:
@@ -158,7 +158,7 @@ class Convolution:
 
         met = products.new_zeros([out if d in (2 + side, 5 + side) else n for d, n in enumerate(products.shape)])
         for place in range(self.weight.value.shape[2 + side]):
-            pixel = place * dilation - self.padding[side]  # of output 0
+            pixel = place * dilation - self.padding[side]  # the pixel of output 0
             first, last = max(0, -(pixel // stride)), min(out - 1, (size - 1 - pixel) // stride)  # outputs that meet one
             if first <= last:
                 pixels = slice(first * stride + pixel, last * stride + pixel + 1, stride)
@@ -166,7 +166,7 @@ class Convolution:
         return met
 
     def dots(self, x: Tensor, g: Tensor, patches: Tensor, outputs: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """The sums of each gradient's rows and their products with the unit's, without the gradients, and their doubts.
+        """Return the sums of each gradient's rows and their products with the unit's, without the gradients, and their doubts.
 
         A product is the output gradient's with what a filter makes of the input; what the unit makes is the output, the
         bias taken off, over the gain. A doubt is a share of the largest possible value, from each example's norms of all
@@ -178,7 +178,7 @@ class Convolution:
         assert unit is not None
 
         def over(t: Tensor) -> Tensor:
-            """[images, channels] summed over views."""
+            """Sum [images, channels] over views."""
             return t.view(examples, -1, t.shape[1]).sum(1)
 
         boxes = self.forward(x.sum(1, keepdim=True), x.new_ones(1, 1, *weight.shape[2:]))
@@ -190,7 +190,7 @@ class Convolution:
         return [sums, along], [doubt * patches * weight[0].numel() ** 0.5, doubt * reach]
 
     def _output(self, x: Tensor, unit: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """y, gain and offset: what the unit makes of `x` is y / gain - offset."""
+        """Return y, gain and offset: what the unit makes of `x` is y / gain - offset."""
         if self.made and self.made[0]._version == self.made[1]:  # nothing was written over it
             y, _, bias = self.made
             bias = torch.zeros_like(gain) if bias is None else bias.detach()

@@ -60,7 +60,7 @@ UNTIMED: Choices = {"workers": 1, "images": 64, "memory_format": "contiguous", "
 
 
 class ClippedSum(Clipped):
-    """Sum the clipped gradients of a batch's examples, of any network and any loss that is one number an example.
+    """The sum of a batch's clipped per-example gradients, of any network and any loss that is one number an example.
 
     The network stays as it is: no wrapper, no hooks. Inputs come as [examples, ...], or as [examples, views, ...] with
     K `views` of each, whose losses are averaged; labels are whatever the loss takes, the examples first.
@@ -283,7 +283,7 @@ class ClippedSum(Clipped):
 
 
 class Cost(NamedTuple):
-    """What a choice costs: the seconds an image, the memory there was before, and by how much it grew at the highest."""
+    """The cost of a choice: the seconds an image, the memory there was before, and by how much it grew at the highest."""
 
     seconds: float
     base_mb: float
@@ -291,7 +291,7 @@ class Cost(NamedTuple):
 
 
 class Worker:
-    """Clips part after part, and keeps the memory that it borrowed. With a stopwatch it times the ways of layers."""
+    """A worker clips part after part, and keeps the memory that it borrowed. With a stopwatch it times the ways of layers."""
 
     def __init__(self, way: ClippedSum, expanding: set[Expansion] | None, watch: "Stopwatch | None" = None) -> None:
         self.network, self.parameters, self.loss, self.watch = way.network, way.parameters, way.loss, watch
@@ -304,7 +304,7 @@ class Worker:
     def run(
         self, parts: Iterable[tuple[Tensor, Tensor]], clip: float, choices: Choices, precision: tuple[str, torch.dtype, bool]
     ) -> Gradients:
-        """Autocast is for the network and its loss: gradients are normed and summed as they come."""
+        """Clip the parts outside autocast, which is for network and loss: gradients are normed and summed as they come."""
         self.precision = precision
         with torch.autocast(precision[0], enabled=False):
             return self._run(parts, clip, choices)
@@ -334,7 +334,7 @@ class Worker:
             raise Refused(f"{self.names[id(first)]}: {NOT_UNDERSTOOD}")
         losses.sum().backward(inputs=[tape.start])  # and into nothing else: what was unfrozen since is not clipped
         self.rough, self.used, self.replaced, self.expanded = tape.rough, set(tape.uses), tape.replaced, tape.expanded
-        contributions = list(_joined(tape))
+        contributions = list(_merge_shared_weights(tape))
         vectors = [Vectors(tape.vectors)] if tape.vectors else []
         losses = losses.detach()
         squares = [c.squares for c in (*contributions, *vectors)]
@@ -418,8 +418,8 @@ def _coins(device: torch.device) -> Tensor:
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
-def _joined(tape: Tape) -> Iterable[Contribution]:
-    """One contribution a weight that is used once; what several uses add to a parameter is added up for every example."""
+def _merge_shared_weights(tape: Tape) -> Iterable[Contribution]:
+    """Yield one contribution a weight that is used once; what several uses add to a parameter is added up for every example."""
     samples: dict[int, tuple[Tensor, Tensor]] = {}
     for contribution in tape.contributions:
         if tape.alone(contribution.weight):
@@ -467,7 +467,7 @@ class Stopwatch:
         self.done.clear()
 
     def quickest(self) -> dict[str, str]:
-        """Return the way of each layer."""
+        """Return the quickest way of each layer."""
         return self.only | {layer: quickest(self.times[kind]) for layer, kind in self.kinds.items()}
 
 

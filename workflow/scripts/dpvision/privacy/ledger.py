@@ -1,4 +1,4 @@
-"""What a training spent, what it rests on, and what was not accounted for."""
+"""The ledger: what a training spent, what it rests on, and what was not accounted for."""
 
 from collections import Counter
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from dpvision.plan import specs
-from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon
+from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
+from dpvision.privacy.curve import Curve
+from dpvision.privacy.mechanism import possible_trials, trial_mechanisms
 
 NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
@@ -34,6 +36,14 @@ NOT_ACCOUNTED = [
 ]
 
 
+COVERED = (
+    "epsilon_covered: the found values and this run, by composition; the search is the best of a geometric number of "
+    "independent trials with values drawn at random, and spends what the dearest trial and their mean number say (Papernot "
+    "and Steinke 2022, theorem 2). Their number and all trials but the best stay secret: a release must leave out the "
+    "search's own records. Accuracies on held-out examples count as public"
+)
+
+
 def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict]) -> dict[str, Any]:
     """Return the ledger of a run that made `mechanism.steps` steps; `found`: the best.json of each search that chose for it."""
     if mechanism is None:
@@ -55,12 +65,19 @@ def ledger(
     chooser: str | None = "validation",
     stops: bool = False,
 ) -> dict:
-    """The ledger of a private run; `mechanism.steps` are the steps made. One entry a search that chose for it."""
+    """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose."""
     delta = budget["delta"]
-    epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv_epsilon(mechanism, delta)}
+    curve = Curve.of(mechanism, delta)
+    epsilon = {
+        "target": budget.get("epsilon"),
+        "rdp": mechanism.epsilon(delta),
+        "prv": prv_epsilon(mechanism, delta),
+        "pld": curve and curve.epsilon(delta),
+    }
     return {
         "private": True,
         "epsilon": {accountant: value for accountant, value in epsilon.items() if value is not None},
+        **({"curve": curve.summary(delta)} if curve else {}),
         "delta": delta,
         "accountant": budget["accountant"],
         "neighbours": NEIGHBOURS,
@@ -83,15 +100,15 @@ def ledger(
 
 
 def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int) -> dict:
-    """The ledger of a simulation: what the training that it stands for would spend, and what this one did."""
+    """Return the ledger of a simulation: what the training that it stands for would spend, and what this one did."""
     simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
-    kept = ("epsilon", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
+    kept = ("epsilon", "curve", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
     done = Mechanism(mechanism.q / divisor, mechanism.sigma / divisor, mechanism.steps)
     return {
         "private": False,
         "epsilon": None,
         "meaning": "simulated, not private: " + SIMULATION,
-        "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept}},
+        "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept if key in simulated}},
         "done": {
             "sampling_rate": done.q,
             "noise_multiplier": done.sigma,
@@ -101,12 +118,32 @@ def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: di
     }
 
 
+def without_curve(ledger: dict) -> dict:
+    """Return a ledger as it was written before it told the whole curve: of q, σ and steps, ε by two accountants."""
+    epsilon = ledger["epsilon"]
+    shorter = {**ledger, "epsilon": epsilon and {by: value for by, value in epsilon.items() if by != "pld"}}
+    if "simulated" in shorter:
+        shorter["simulated"] = without_curve(shorter["simulated"])
+    return {key: value for key, value in shorter.items() if key != "curve"}
+
+
 def no_ledger() -> dict:
     return {"private": False, "epsilon": None}
 
 
-def price(trials: list[Mechanism]) -> dict[str, Any]:
-    """Return the `privacy` part of a search's best.json: q, σ and steps of its trials, in `each` where they differ."""
+def price(search: specs.Spec, trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the `privacy` part of a search's best.json; `trials`: the values of each.
+
+    A search that a theorem covers is charged for their mean number, and for every trial that it could have drawn.
+    """
+    found = counted(trial_mechanisms(search, trials))
+    if search.get("sampler") == "covered":
+        found["covered"] = {"mean_trials": search["trials"], "possible": counted(possible_trials(search))}
+    return found
+
+
+def counted(trials: list[Mechanism]) -> dict[str, Any]:
+    """Return q, σ and steps of trials, in `each` where they differ."""
     parts = [
         {"trials": count, "sampling_rate": trial.q, "noise_multiplier": trial.sigma, "steps": trial.steps}
         for trial, count in sorted(Counter(trials).items(), key=lambda part: (part[0].q, part[0].sigma, part[0].steps))
@@ -130,6 +167,15 @@ def _search(run: Mechanism, delta: float, search: dict) -> dict:
     parts = [(count, trial.rdp()) for count, trial in parts_of(search)]
     trial = np.maximum.reduce([rdp for _, rdp in parts])
     trials = search["trials"]
+    if covered := search.get("covered"):
+        dearest = np.maximum.reduce([possible.rdp() for _, possible in parts_of(covered["possible"])])
+        mean = covered["mean_trials"]
+        return {
+            "study": search["study"],
+            "mean_trials": mean,
+            "epsilon_covered": epsilon_of(selection_rdp(dearest, mean) + run.rdp(), delta),
+            "meaning": COVERED,
+        }
     return {
         "study": search["study"],
         "trials": trials,

@@ -1,6 +1,9 @@
 """The mechanism of a run, read from its spec: job, ledger, search and verification all ask here."""
 
-from dpvision.plan import specs
+import itertools
+from typing import Any
+
+from dpvision.plan import space, specs
 from dpvision.privacy.accounting import Mechanism, calibrate, most_steps
 
 
@@ -24,3 +27,17 @@ def solved(run: specs.Spec) -> specs.Spec:
     """Return a run with the steps filled in that its budget allows, where it says no length."""
     mechanism = None if specs.has_length(run) else mechanism_of(run)
     return specs.with_solved_steps(run, mechanism.steps) if mechanism else run
+
+
+def trial_mechanisms(search: specs.Spec, trials: list[dict[str, Any]]) -> list[Mechanism]:
+    """Return q, σ and steps of each trial of a search, by its values: a searched batch or length has its own."""
+    found = [mechanism_of(solved(specs.with_values(search["run"], values))) for values in trials]
+    return [mechanism for mechanism in found if mechanism]  # each has one: a search names its ε
+
+
+def possible_trials(search: specs.Spec) -> list[Mechanism]:
+    """Return q, σ and steps of every trial that a search can draw, each once."""
+    keys = [key for key in search["space"] if key in space.SPENDING]
+    base = {key: space.examples(values)[0] for key, values in search["space"].items()}
+    every = itertools.product(*(search["space"][key] for key in keys))
+    return list(dict.fromkeys(trial_mechanisms(search, [{**base, **dict(zip(keys, some, strict=True))} for some in every])))

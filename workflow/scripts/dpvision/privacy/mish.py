@@ -11,7 +11,7 @@ PIECE = 2**16  # numbers
 
 
 class Mish(torch.autograd.Function):
-    """x * tanh(softplus(x)), in the dtype of x, computed in float32 at least."""
+    """The function x * tanh(softplus(x)), in the dtype of x, computed in float32 at least."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ class Mish(torch.autograd.Function):
 
 
 def mish(x: Tensor, slope: Tensor | None = None) -> Tensor:
-    """Of a dense tensor; its derivative is written into `slope`, which lies in memory as `x` does."""
+    """Return Mish of a dense tensor; its derivative is written into `slope`, which lies in memory as `x` does."""
     y = torch.empty_like(x)
     wide = torch.promote_types(x.dtype, torch.float32)
     flat = [t.as_strided((t.numel(),), (1,)).split(PIECE) for t in (x, y, y if slope is None else slope)]
@@ -41,7 +41,7 @@ def mish(x: Tensor, slope: Tensor | None = None) -> Tensor:
 
 
 def _value(x: Tensor, y: Tensor, s: Tensor, u: Tensor, v: Tensor) -> None:
-    """With s = sigmoid(x) and u = s (2 - s), tanh(softplus(x)) is t = u / (2 - u). Leaves s and, in place of u, t."""
+    """Write x t to `y`, t = tanh(softplus(x)) = u / (2 - u), u = s (2 - s), s = sigmoid(x). Leave s and, in place of u, t."""
     torch.sigmoid(x, out=s)
     torch.neg(s, out=u).add_(2).mul_(s)
     torch.neg(u, out=v).add_(2)
@@ -53,24 +53,24 @@ def _value(x: Tensor, y: Tensor, s: Tensor, u: Tensor, v: Tensor) -> None:
 
 
 def _slope(x: Tensor, slope: Tensor, s: Tensor, t: Tensor, v: Tensor) -> None:
-    """x s (1 - t^2) + t, the derivative of x t."""
+    """Write x s (1 - t^2) + t, the derivative of x t, to `slope`."""
     torch.mul(t, t, out=v)
     s.mul_(x).addcmul_(s, v, value=-1).add_(t)
     slope.copy_(s)
 
 
 def replaceable(func: Any, args: tuple, kwargs: dict) -> bool:
-    """Whether a call is PyTorch's Mish, out of place, of what `mish` takes."""
+    """Tell whether a call is PyTorch's Mish, out of place, of what `mish` takes."""
     return func is F.mish and len(args) == 1 and not kwargs.get("inplace") and dense(args[0])
 
 
-def lying(x: Tensor) -> Tensor:
-    """The same numbers, one after the other, and with strides that leave no doubt in which order."""
+def as_dense(x: Tensor) -> Tensor:
+    """Return the same numbers, one after the other, with strides that leave no doubt in which order."""
     if x.is_contiguous() or 1 in x.shape[1:]:
         return x.contiguous().reshape(-1).view(x.shape)
     return x if dense(x) else x.contiguous()
 
 
 def dense(x: Tensor) -> bool:
-    """Whether the numbers lie in memory one after the other, in whatever order of dimensions."""
+    """Tell whether the numbers lie in memory one after the other, in whatever order of dimensions."""
     return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))

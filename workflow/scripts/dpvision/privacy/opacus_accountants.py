@@ -14,7 +14,7 @@ from dpvision.errors import UserError
 
 
 def _load() -> tuple[ModuleType, ModuleType]:
-    """Its modules accountants.prv and accountants.analysis.rdp, imported where empty packages stand for those around them."""
+    """Import Opacus' accountants.prv and accountants.analysis.rdp; empty packages stand for those around them."""
     found = importlib.util.find_spec("opacus")
     if found is None or found.origin is None:
         raise UserError("ε is counted by Opacus' accountants: pip install --no-deps opacus (torch is not needed for them)")
@@ -35,7 +35,7 @@ def _load() -> tuple[ModuleType, ModuleType]:
 
 
 def _without(package: str) -> dict[str, ModuleType]:
-    """Takes its modules out of those that are imported; returns them."""
+    """Take a package's modules out of those that are imported, and return them."""
     names = [name for name in sys.modules if name.split(".")[0] == package]
     return {name: sys.modules.pop(name) for name in names}
 

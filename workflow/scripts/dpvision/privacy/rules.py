@@ -1,4 +1,4 @@
-"""What to do where data meets weights: one rule an operation, and vmap for operations that have none.
+"""Rules for operations where data meets weights: one rule an operation, and vmap for operations that have none.
 
 A rule makes an operation object and hands it to the tape: `forward(*data)` gives the output and what `backward` wants to
 see again; `backward(g, kept, wanted)` adds the contributions of its weights to the tape and gives the gradients of the
@@ -17,14 +17,14 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from dpvision.privacy.candidates import takes_mixed_precision
 from dpvision.privacy.contributions import SLACK, Deferred, Ways, Weight, keep
 from dpvision.privacy.convolution import Convolution
-from dpvision.privacy.mish import lying
+from dpvision.privacy.mish import as_dense
 
 if TYPE_CHECKING:
     from dpvision.privacy.tape import Tape
 
 
 class Refused(NotImplementedError):
-    """No example's gradient is known here, or there is none of its own."""
+    """An error: no example's gradient is known here, or there is none of its own."""
 
 
 def refuse(tape: "Tape", func: Any, weight: Tensor | None, why: str) -> Refused:
@@ -32,11 +32,11 @@ def refuse(tape: "Tape", func: Any, weight: Tensor | None, why: str) -> Refused:
     return Refused(f"{getattr(func, '__name__', func)}{at}: {why}")
 
 
-def alike(g: Tensor, x: Tensor) -> Tensor:
+def match_layout(g: Tensor, x: Tensor) -> Tensor:
     """Return the gradient in the order of its input's memory: kernels that take both expect one order."""
-    if x.shape[1] == 1 < g.shape[1]:  # of one channel: in both orders at once
-        return lying(g)
-    return lying(g.contiguous() if x.is_contiguous() else g.contiguous(memory_format=torch.channels_last))
+    if x.shape[1] == 1 < g.shape[1]:  # an image of one channel is in both orders at once
+        return as_dense(g)
+    return as_dense(g.contiguous() if x.is_contiguous() else g.contiguous(memory_format=torch.channels_last))
 
 
 class Convolve:
@@ -44,7 +44,7 @@ class Convolve:
         self.tape, self.convolution, self.bias, self.constant = tape, convolution, bias, constant
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        x = self.tape.lowered(lying(x))
+        x = self.tape.lowered(as_dense(x))
         if self.tape.channels_last and x.shape[1] == 1:  # the same memory; the output follows these strides
             x = x.as_strided(x.shape, (x.stride(0), 1, x.stride(2), 1))
         weight = self.convolution.weight.like(x)
@@ -55,7 +55,7 @@ class Convolve:
 
     def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
         (x, weight), tape = kept, self.tape
-        g = alike(g, x)
+        g = match_layout(g, x)
         key = tape.name(self.convolution.weight)
         ways = self.convolution.ways(x, g, tape.examples, key, tape.rooms)
         worth = partial(self.convolution.worth, x, g, tape.examples)
@@ -66,7 +66,7 @@ class Convolve:
 
 
 def per_example(t: Tensor, examples: int, dtype: torch.dtype) -> Tensor:
-    """[examples * views, channels, ...] summed over views and positions: [examples, channels]."""
+    """Sum [examples * views, channels, ...] over views and positions to [examples, channels]."""
     t = t.sum(tuple(range(2, t.dim())), dtype=dtype) if t.dim() > 2 else t.to(dtype)
     return t if len(t) == examples else t.view(examples, -1, t.shape[1]).sum(1)
 
@@ -114,7 +114,7 @@ class Linear:
         return (g @ weight if wanted[0] else None,)
 
     def _ways(self, x: Tensor, g: Tensor) -> Ways:
-        """Return them: each gradient is a product; of products with few rows the norm is cheaper."""
+        """Return the ways: each gradient is a product; of products with few rows the norm is cheaper."""
         product = lambda: keep(self.weight, torch.bmm(g.transpose(1, 2), x))  # noqa: E731
         return {"product": product, "gram": lambda: self._gram(x, g)}
 
@@ -152,7 +152,7 @@ class GroupNorm:
         self.values = [t if t is None else t.detach() for t in (weight, bias)]
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        x = lying(x)
+        x = as_dense(x)
         weight, bias = self.values
         whole = x if takes_mixed_precision(x) else _wide(x)
         y, mean, scale = torch.native_group_norm(whole, weight, bias, *self._shape(x), self.eps)
@@ -160,7 +160,7 @@ class GroupNorm:
 
     def backward(self, g: Tensor, kept: tuple[Tensor, ...], wanted: list[bool]) -> tuple[Tensor | None]:
         x, mean, scale = kept
-        of_x, g = x.dtype, alike(g, x)
+        of_x, g = x.dtype, match_layout(g, x)
         wide = _wide(g)
         whole, along = (t.sum(tuple(range(2, t.dim()))) if t.dim() > 2 else t for t in (wide, wide * x))
 
@@ -349,8 +349,8 @@ def expanded(tape: "Tape", weight: Tensor, made: Any) -> Tensor | None:
     """Return the copies of a weight as data, if `made` is one copy an image."""
     if not isinstance(made, Tensor):
         return None
-    alike = made.dim() > 0 and (weight.dim() < made.dim() or (weight.dim() == made.dim() and len(weight) == 1))
-    copies = alike and len(made) == tape.images and torch.broadcast_shapes(weight.shape, made.shape) == made.shape
+    fits = made.dim() > 0 and (weight.dim() < made.dim() or (weight.dim() == made.dim() and len(weight) == 1))
+    copies = fits and len(made) == tape.images and torch.broadcast_shapes(weight.shape, made.shape) == made.shape
     if not tape.may_expand(weight, copies):
         return None
     return tape.apply(Expand(tape, tape.use(weight), made.shape))
@@ -409,7 +409,7 @@ def attention(
 
 
 class Generic:
-    """Any operation: its derivative for the weights and the data of each example, by vmap over the examples."""
+    """An operation of any kind: its derivative for the weights and the data of each example, by vmap over the examples."""
 
     def __init__(self, tape: "Tape", func: Any, args: tuple, kwargs: dict) -> None:
         self.tape, self.func = tape, func
@@ -428,7 +428,7 @@ class Generic:
         for i, value in zip([*self.at_weights, *self.at_data], [*weights, *data], strict=True):
             leaves[i] = value
         args, kwargs = tree_unflatten(leaves, self.spec)
-        with torch.autocast(*self.precision):  # in the backward pass as in the forward pass
+        with torch.autocast(*self.precision):  # the backward pass has the forward pass's precision
             return self.func(*args, **kwargs)
 
     def forward(self, *data: Tensor) -> tuple[Tensor, ...]:

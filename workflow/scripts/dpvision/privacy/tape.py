@@ -81,7 +81,7 @@ class Tape(TorchFunctionMode):
         return out
 
     def _standardized(self, weight: Tensor, gain: Tensor, floor: float) -> Tensor:
-        """Computed once for all that take the same weights."""
+        """Standardise a weight, once for all that take the same weights."""
         made = self.weights[id(weight)].standardized
         if (id(gain), floor) not in made:
             made[id(gain), floor] = Standardized(weight, gain, floor)
@@ -90,7 +90,7 @@ class Tape(TorchFunctionMode):
         return found.graph
 
     def use(self, tensor: Tensor) -> Weight:
-        """The weight that an operation takes, counted."""
+        """Return the weight that an operation takes, and count the use."""
         weight = self.weights[id(tensor)]
         self.uses.update(id(p) for p in weight.parameters)
         return weight
@@ -120,11 +120,11 @@ class Tape(TorchFunctionMode):
         return self.names[id(weight.parameters[0])]
 
     def alone(self, weight: Weight) -> bool:
-        """Whether the gradients of this use are all of its parameters' gradients, and norms can be taken of them."""
+        """Tell whether the gradients of this use are all of its parameters' gradients, and norms can be taken of them."""
         return type(weight) is not Derived and all(self.uses[id(p)] == 1 for p in weight.parameters)
 
     def add(self, weight: Weight | None, samples: Callable[[], Tensor]) -> None:
-        """Every example's gradient, made if it is asked for."""
+        """Add every example's gradient, made if it is asked for."""
         if not weight:
             return
         if weight.value.dim() == 1 and self.alone(weight):
@@ -140,7 +140,7 @@ class Tape(TorchFunctionMode):
         self.contributions.append(self.choose(self.name(weight), ways, whole_kind, worth))
 
     def lowered(self, t: Tensor) -> Tensor:
-        """In the precision that autocast asks for."""
+        """Return a tensor in the precision that autocast asks for."""
         if not torch.is_autocast_enabled(t.device.type):
             return t
         self.rough = True
@@ -162,14 +162,14 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 class _Operation(torch.autograd.Function):
-    """Any rule's operation: `forward(*data)` gives its output and what `backward(g, kept, wanted)` wants to see again."""
+    """The operation of any rule: `forward(*data)` gives its output and what `backward(g, kept, wanted)` wants to see again."""
 
     @staticmethod
     def forward(ctx: Any, start: Tensor, operation: Any, *data: Tensor) -> Tensor:
         out, *kept = operation.forward(*data)
         ctx.save_for_backward(*kept)
         ctx.operation = operation
-        return out if out._base is None else out.clone()  # of a view, nothing may be written over
+        return out if out._base is None else out.clone()  # a view could be written over
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:

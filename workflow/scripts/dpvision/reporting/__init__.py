@@ -1,1 +1,1 @@
-"""From records to tables and figures. Selection and layout: nothing is computed here that a record could hold."""
+"""Reporting: from records to tables and figures. Selection and layout; nothing is computed that a record could hold."""

@@ -1,4 +1,4 @@
-"""Which coordinates tell cells apart, and how cells are called."""
+"""Coordinates that tell cells apart, and the names by which cells are called."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -62,7 +62,7 @@ def stacked(spec: Spec, files: list[str], stage: str) -> pd.DataFrame:
 
 
 def cells_in(frame: pd.DataFrame, labels: dict[str, Any]) -> list[tuple[str, str, pd.DataFrame]]:
-    """Part a frame by cell: its arm, which is its model and what else tells it from others; data set and ε; its rows."""
+    """Split a frame by cell: its arm, which is its model and what else tells it from others; data set and ε; its rows."""
     coordinates = list(frame.columns[: frame.columns.get_loc("seed")])
     parts = list(frame.groupby(coordinates, sort=False, dropna=False))
     places = [{name: None if pd.isna(at) else at for name, at in zip(coordinates, key, strict=True)} for key, _ in parts]

@@ -33,7 +33,7 @@ ROW = 0.24  # inches
 
 
 def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
-    """`rows`: what is compared, and its outcome (reporting/claims.py)."""
+    """Draw the effects beside their CSV; `rows`: what is compared, and its outcome (reporting/claims.py)."""
     write_csv(csv, [_tidy(name, outcome) for name, outcome in rows])
     with plt.style.context(STYLE):
         figure = draw(rows)

@@ -12,7 +12,7 @@ LINES = ("", "6 4")
 
 
 def page(title: str, banner: str, *parts: str) -> str:
-    """`banner` is text, the parts are HTML."""
+    """Return a whole page; `banner` is text, the parts are HTML."""
     note = f'<p class="banner">{escape(banner)}</p>' if banner else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -22,7 +22,7 @@ def page(title: str, banner: str, *parts: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Make a table of text, which is broken where the page is too narrow; `long`: of many columns, in small letters."""
+    """Return a table of text, which is broken where the page is too narrow; `long`: of many columns, in small letters."""
     top = "".join(f'<th scope="col">{inline(cell)}</th>' for cell in head)
     body = "\n".join("<tr>" + "".join(f"<td>{inline(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{top}</tr></thead>\n<tbody>{body}</tbody></table>'
@@ -41,7 +41,7 @@ def folded(summary: str, content: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Text with the marks that our Markdown has in a line: **bold**, *emphasis*, `code`, [words](#place)."""
+    """Return text with the marks that our Markdown has in a line: **bold**, *emphasis*, `code`, [words](#place)."""
     text = escape(text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
@@ -50,7 +50,7 @@ def inline(text: str) -> str:
 
 
 def markdown(text: str, pictures: dict[str, str]) -> str:
-    """The Markdown that this pipeline writes; `pictures`: a file's name -> the SVG that stands for it."""
+    """Return the Markdown that this pipeline writes as HTML; `pictures`: a file's name -> the SVG that stands for it."""
     return "\n".join(_block(block.strip("\n"), pictures) for block in re.split(r"\n{2,}", text) if block.strip())
 
 
@@ -73,12 +73,12 @@ def _block(block: str, pictures: dict[str, str]) -> str:
 
 
 def figure(svg: str, description: str) -> str:
-    """An SVG file's text, without what stands before its drawing."""
+    """Return a figure of an SVG file's text, without what stands before its drawing."""
     return f'<figure role="img" aria-label="{escape(description)}">{svg[svg.index("<svg") :]}</figure>'
 
 
 def curves(lines: dict[str, list[tuple[float, float]]], across: str) -> str:
-    """Shares by something, as lines in one drawing; the axis up is in per cent."""
+    """Draw shares by something, as lines in one drawing; the axis up is in per cent."""
     points = [point for line in lines.values() for point in line]
     first, last = min(x for x, _ in points), max(x for x, _ in points)
     low, high = min(y for _, y in points), max(y for _, y in points)
@@ -106,7 +106,7 @@ def curves(lines: dict[str, list[tuple[float, float]]], across: str) -> str:
 
 
 def graph(columns: list[list[tuple[str, str]]], arrows: list[tuple[str, str]]) -> str:
-    """Boxes in columns from left to right, each a name and what is said below it; arrows lead to later columns."""
+    """Draw boxes in columns from left to right, each a name and what is said below it; arrows lead to later columns."""
     wide, tall, gap = 112, 46, 34
     height = max(map(len, columns)) * (tall + 18) + 20
     places = {}

@@ -1,5 +1,5 @@
-"""What is small of a scale's results, into a folder that can be committed: records without weights, and of these, and of
-those that lay there before, all tables and figures and a page that shows them.
+"""The small files of a scale's results, copied to a folder that can be committed: records without weights. From them, and
+from those that lay there before, all tables and figures are made, and a page that shows them.
 
 Runs may be missing: an artifact is made of the cells and seeds that are there. So the results of weeks come together
 piece by piece, on one machine or on several, and what is shown is always recomputed from the records beside it.

@@ -17,7 +17,7 @@ def pages_spec(plan: Plan) -> Spec:
 
 
 def run_labels(plan: Plan, run: str) -> dict[str, str]:
-    """How a run is called in the report; the digest tells those apart that differ in something else."""
+    """Return how a run is called in the report; the digest tells those apart that differ in something else."""
     spec = plan.runs[run]
     level = f"{spec['budget'].get('epsilon', 'as spent')}" if spec["budget"] else "not private"
     how = [spec["model"]["slug"], *(["authors' protocol"] if "protocol" in spec else [])]
@@ -26,7 +26,7 @@ def run_labels(plan: Plan, run: str) -> dict[str, str]:
 
 
 def write_report(config: Spec, out: str, log: str) -> None:
-    """By another snakemake: it reports on jobs that are done, so no job of its own can be the one that asks."""
+    """Make the report by another snakemake: it reports on jobs that are done, so no job of its own can be the one that asks."""
     with replacing(out) as beside:
         settings = [f"{key}={json.dumps(value)}" for key, value in config.items()]
         command = [sys.executable, "-m", "snakemake", "pages", "--report", str(beside), "--config", *settings]

@@ -21,7 +21,7 @@ def write_so_far(plan: Plan, name: str, root: Path) -> list[Judged]:
 
 
 def listing(claims: list[Judged]) -> list[str]:
-    """A line each, for a terminal."""
+    """List the verdicts for a terminal, one claim a line."""
     width = max(len(claim.claim["name"]) for claim in claims)
     lines = [
         f"{claim.verdict:12}  {claim.claim['name']:{width}}  {tally([o.verdict for o in claim.outcomes])}" for claim in claims

@@ -1,4 +1,4 @@
-"""How the pages of the report look."""
+"""The style of the report's pages."""
 
 CSS = """\
 :root { color-scheme: light; }

@@ -1,4 +1,4 @@
-"""What is said of several numbers, one a seed: a value, its spread, of how many, and how."""
+"""A summary of several numbers, one a seed: a value, its spread, of how many, and how."""
 
 import math
 import statistics
@@ -24,12 +24,12 @@ class Summary(NamedTuple):
     """A value over n numbers, and how far they are spread."""
 
     value: float | None
-    """None of no number."""
+    """Value; None of no number."""
     spread: float | None
-    """None where none is asked for, and of fewer than two numbers."""
+    """Spread; None where none is asked for, and of fewer than two numbers."""
     n: int
     how: str
-    """What the value and its spread are."""
+    """Names of the value's statistic and of its spread."""
 
 
 def summarise(values: Iterable[float | None], statistic: str, spread: str | None = None) -> Summary:

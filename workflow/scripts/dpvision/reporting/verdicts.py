@@ -1,4 +1,4 @@
-"""When a claim counts as supported: the one place where that is decided, and the words that the page says it in."""
+"""The verdict on a claim: the one place that decides when it is supported, and the words that the page says it in."""
 
 import math
 import statistics
@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> Estimate | None:
-    """Of the mean; `logarithmic`: of the geometric mean, of positive values. `among` so many all intervals are to hold."""
+    """Estimate the mean, or with `logarithmic` the geometric mean of positive values; `among` so many all intervals hold."""
     if not values:
         return None
     if logarithmic:
@@ -50,7 +50,7 @@ def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> 
 
 
 def verdict(found: Estimate | None, claimed: dict[str, Any]) -> str:
-    """`claimed`: above, below and about, each None where nothing is said."""
+    """Return the verdict on an effect; `claimed`: above, below and about, each None where nothing is said."""
     if found is None:
         return NOT_RUN
     if found.low is None or found.high is None:
@@ -64,7 +64,7 @@ def verdict(found: Estimate | None, claimed: dict[str, Any]) -> str:
 
 
 def combined(verdicts: Sequence[str], together: Sequence[str], how: str) -> str:
-    """A claim's verdict of its comparisons', each by itself and all together; `how`: all, or readings of one statement."""
+    """Return a claim's verdict by its comparisons', each alone and all together; `how`: all, or readings of one statement."""
     there = set(verdicts)
     if len(there) == 1:
         return verdicts[0]

@@ -1,4 +1,4 @@
-"""What captions and notes say of how the records behind an artifact were made."""
+"""Words of captions and notes for how the records behind an artifact were made."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from dpvision.provenance import departures
 
 
 def simulation(spec: Spec) -> str:
-    """Of the cells that are simulated; nothing where none is."""
+    """Describe the simulation of the cells that are simulated; nothing where none is."""
     divisors = sorted({cell["simulated"] for cell in spec["cells"] if "simulated" in cell})
     if not divisors:
         return ""
@@ -17,9 +17,9 @@ def simulation(spec: Spec) -> str:
 
 
 def made_by(provenances: Iterable[dict[str, Any]]) -> list[str]:
-    """Sentences of what a reader should know before trusting; none where all is of one code, commit and lock."""
+    """Return sentences that a reader should know before trusting; none where all is of one code, commit and lock."""
     records = list(provenances)
-    codes: dict[str, dict[str, set[str]]] = {}  # of a module, by all modules beside which it made records
+    codes: dict[str, dict[str, set[str]]] = {}  # codes of a module, by all modules that made records with it
     for record in records:
         module = record["stage"].split()[0]
         versions = codes.setdefault(module, {}).setdefault(record["stage"], set())

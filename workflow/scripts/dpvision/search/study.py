@@ -2,7 +2,7 @@
 
 The journal is an append-only file that all workers read and write. A trial belongs to the process that asked
 for it and that holds the trial's lock file; when that process dies, whoever asks next takes the trial over, with
-its number and its values, and goes on from its checkpoint. Failed trials, which older code left, do not count.
+its number and its values, and continues from its checkpoint. Failed trials, which older code left, do not count.
 """
 
 import csv
@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -30,9 +31,8 @@ from dpvision.files import canonical_json, digest, write_csv, write_json
 from dpvision.locks import held, is_held
 from dpvision.logs import Progress
 from dpvision.plan import space, specs
-from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import price
-from dpvision.privacy.mechanism import mechanism_of, solved
+from dpvision.privacy.mechanism import solved, trial_mechanisms
 from dpvision.provenance import Origin
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.fit import Training
@@ -56,8 +56,16 @@ def distribution(values: space.Values) -> BaseDistribution:
     return IntDistribution(low, high) if kind == "integers" else FloatDistribution(low, high, log=kind == "log_uniform")
 
 
+def geometric(mean: int) -> int:
+    """Draw a number of trials with this mean, from the operating system's entropy."""
+    count, again = 1, secrets.SystemRandom()
+    while again.random() * mean >= 1:
+        count += 1
+    return count
+
+
 class Sampler(optuna.samplers.TPESampler):
-    """Propose what has not been tried, by TPE, chance or in order: a training repeated with one seed has the same outcome."""
+    """A sampler of what has not been tried, by TPE, chance or in order: a training repeated with one seed has one outcome."""
 
     def __init__(self, values: dict[str, space.Values], seed: int, kind: str = "tpe") -> None:
         super().__init__(seed=seed, multivariate=False)
@@ -79,7 +87,7 @@ class Sampler(optuna.samplers.TPESampler):
             proposed = super().sample_independent(study, trial, param_name, param_distribution)
             if open_to(proposed):
                 return proposed
-        if isinstance(param_distribution, FloatDistribution):
+        if isinstance(param_distribution, FloatDistribution) or self.kind == "covered":
             return self.chance.sample_independent(study, trial, param_name, param_distribution)
         whole = isinstance(param_distribution, IntDistribution)
         every = range(param_distribution.low, param_distribution.high + 1) if whole else param_distribution.choices
@@ -88,7 +96,7 @@ class Sampler(optuna.samplers.TPESampler):
 
 
 class JournalLock(JournalFileOpenLock):
-    """The journal is one worker's while it writes. Optuna's own locks are files, which outlive a killed worker."""
+    """The lock of a worker that writes to the journal. Optuna's own locks are files, which outlive a killed worker."""
 
     def __init__(self, journal: Path) -> None:
         super().__init__(str(journal))
@@ -120,24 +128,31 @@ class Study:
                 load_if_exists=True,
                 pruner=optuna.pruners.ThresholdPruner(lower=spec["prune_below"], n_warmup_steps=spec["prune_after"]),
             )
+            self.count: int = spec["trials"] if spec.get("sampler") != "covered" else self._drawn_count()
+
+    def _drawn_count(self) -> int:
+        """Return the number of trials, which the first worker draws: geometric, from the operating system's entropy."""
+        if "trials" not in self.optuna.user_attrs:
+            self.optuna.set_user_attr("trials", geometric(self.spec["trials"]))
+        return int(self.optuna.user_attrs["trials"])
 
     def _alone(self) -> Any:
-        """Who asks for a trial does so alone, so that two workers never take the same values."""
+        """Let one worker at a time ask for a trial, so that two workers never take the same values."""
         return held(self.folder / "asking.lock")
 
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
         return self.optuna.get_trials(deepcopy=False, states=states)
 
     def complete(self) -> bool:
-        return len(self.trials(*FINISHED)) >= self.spec["trials"]
+        return len(self.trials(*FINISHED)) >= self.count
 
     @contextmanager
     def next_trial(self) -> Iterator[optuna.Trial | None]:
-        """A trial of our own while inside; none while those that are missing are all with living workers."""
+        """Yield a trial of our own while inside; none while those that are missing are all with living workers."""
         with ExitStack() as mine:
             with self._alone():
                 trial = self._left_behind()
-                if trial is None and len(self.trials(*TAKEN)) < self.spec["trials"]:
+                if trial is None and len(self.trials(*TAKEN)) < self.count:
                     trial = self._ask()
                 if trial is not None:
                     mine.enter_context(held(self._lock(trial.number)))
@@ -195,12 +210,12 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
     with leaving_on_signals():
         while not study.complete():
             if number := asked_to_leave():
-                raise Interrupted(f"told to leave ({signal.Signals(number).name}) between two trials: the same command goes on")
+                raise Interrupted(f"stopped by {signal.Signals(number).name} between two trials: the same command continues")
             with study.next_trial() as trial:
                 if trial is None:
                     time.sleep(PAUSE)
                     continue
-                run = solved(specs.with_values(spec["run"], trial.params))
+                run = solved(_run_of(spec, trial))
                 log.info("trial %d: %s", trial.number, canonical_json(trial.params))
                 try:
                     value = _train(study, trial, run, Training(run, prepared, physical_batch, device(), decided, memory_mb))
@@ -211,6 +226,13 @@ def work(spec: specs.Spec, data: Path, folder: Path, done: Path, decided: Path, 
                 study.checkpoint(trial.number).remove()
                 ours.append(trial.number)
     write_json(done, {"trials": ours})
+
+
+def _run_of(spec: specs.Spec, trial: optuna.Trial) -> specs.Spec:
+    """Return the run of a trial; in a covered search each trial has noise of its own, also where values repeat."""
+    run = specs.with_values(spec["run"], trial.params)
+    own = spec.get("sampler") == "covered"
+    return {**run, "seed": stream_seed(run["seed"], f"trial {trial.number}") % 2**32} if own else run
 
 
 def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Training) -> float:
@@ -224,7 +246,7 @@ def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Trainin
     last = max(reported, default=0)
     if state := place.load(spec_digest):
         training.restore(state)
-        log.info("trial %d goes on from step %d of %d", trial.number, training.made, training.planned)
+        log.info("trial %d continues from step %d of %d", trial.number, training.made, training.planned)
 
     def save() -> None:
         place.save({**training.state(), "spec_digest": spec_digest})
@@ -249,24 +271,24 @@ def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Trainin
         except Interrupted:
             save()
             raise Interrupted(
-                f"told to leave ({signal.Signals(asked_to_leave()).name}) at step {training.made} of {training.planned} of "
-                f"trial {trial.number}: the state is kept in {place.file}, the same command goes on from there"
+                f"stopped by {signal.Signals(asked_to_leave()).name} at step {training.made} of {training.planned} of "
+                f"trial {trial.number}: the state is kept in {place.file}, the same command continues from there"
             ) from None
     objective = specs.objective(study.spec)
     return specs.score(objective, training.history[-1][objective])
 
 
 def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: Path) -> None:
-    """best.json, the same whatever the order in which the workers came to it; trials.csv; provenance."""
+    """Write best.json, the same whatever the order in which the workers came to it; trials.csv; and provenance."""
     origin = Origin(" ".join(["dpvision.search.study", *specs.modules_of(spec["run"])]))
     study = Study(spec, folder)
     finished = study.trials(*FINISHED)
     if not study.complete():
         raise UserError(
-            f"{folder} has {len(finished)} of {spec['trials']} trials: its journal was removed after its workers "
+            f"{folder} has {len(finished)} of {study.count} trials: its journal was removed after its workers "
             f"were done; delete {folder / 'workers'} and let them work again"
         )
-    for trial in finished:  # of one whose worker was killed right behind its end
+    for trial in finished:  # the worker of a trial may have been killed right after its end
         study.checkpoint(trial.number).remove()
     complete = [trial for trial in finished if trial.state == TrialState.COMPLETE]
     if not complete:
@@ -282,19 +304,14 @@ def conclude(spec: specs.Spec, folder: Path, best: Path, table: Path, made_by: P
             "prune_below give such trials up"
         )
     found = {"study": specs.study_name(spec), "values": winner.params, objective: specs.score(objective, value)}
-    found |= {"trials": len(finished), "pruned": len(finished) - len(complete), "privacy": price(_mechanisms(spec, finished))}
+    found |= {"trials": len(finished), "pruned": len(finished) - len(complete)}
+    found["privacy"] = price(spec, [trial.params for trial in finished])
     if edges := space.edges(spec["space"], winner.params):
         found["edges"] = edges
         log.warning("%s: the best trial: %s; better values may lie beyond", folder.name, "; ".join(edges))
     write_json(best, found)
     write_csv(table, _rows(study, study.optuna.get_trials(deepcopy=False)))
     write_json(made_by, origin.provenance(spec))
-
-
-def _mechanisms(spec: specs.Spec, trials: list[FrozenTrial]) -> list[Mechanism]:
-    """Return q, σ and steps of each trial: a searched batch or length has its own."""
-    found = [mechanism_of(solved(specs.with_values(spec["run"], trial.params))) for trial in trials]
-    return [mechanism for mechanism in found if mechanism]  # each has one: a search names its ε
 
 
 def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
@@ -313,7 +330,7 @@ def _rows(study: Study, trials: list[FrozenTrial]) -> list[dict[str, Any]]:
         row |= {key: epoch.get(key) for key in measured}
         row |= dict.fromkeys(("sampling_rate", "sigma", "steps", "epsilon"))
         if trial.params.keys() == spec["space"].keys():  # else its worker died while it drew them
-            (spends,) = _mechanisms(spec, [trial])
+            (spends,) = trial_mechanisms(spec, [trial.params])
             epsilon = spends.epsilon(spec["run"]["budget"]["delta"])
             row |= {"sampling_rate": spends.q, "sigma": spends.sigma, "steps": spends.steps, "epsilon": epsilon}
         rows.append(row)

@@ -1,4 +1,4 @@
-"""Which graphics cards of a workstation a job has: Snakemake counts them, and does not say which one is whose.
+"""Graphics cards of a workstation, each for one job: Snakemake counts them, and does not say which one is whose.
 
 Where a cluster or a person chose, CUDA_VISIBLE_DEVICES is set and stands. torch must not be loaded yet: it looks once.
 """
@@ -19,12 +19,12 @@ log = logging.getLogger(__name__)
 
 
 def of_machine() -> int:
-    """How many there are, by the driver's device files: nothing to start, nothing to parse, and CUDA numbers as many."""
+    """Count the cards by the driver's device files: nothing to start, nothing to parse, and CUDA numbers as many."""
     return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def of_user() -> Path:
-    """Where a user's jobs on this machine see who has what. Not XDG_RUNTIME_DIR, which goes when the user logs out."""
+    """Return the folder where a user's jobs here see who has what; not XDG_RUNTIME_DIR, which goes when the user logs out."""
     folder = Path(tempfile.gettempdir()) / f"dpvision-cards-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
@@ -32,7 +32,7 @@ def of_user() -> Path:
 
 @contextmanager
 def taken(count: int, there: int | None = None, folder: Path | None = None) -> Iterator[None]:
-    """Inside, the first `count` free cards are this process's, and all that it sees; while there are none, it waits.
+    """Give this process the first `count` free cards inside, and no others to see; wait until there are so many.
 
     With fewer than two there is nothing to choose; with fewer than `count` the work says so itself.
     """
@@ -49,13 +49,13 @@ def taken(count: int, there: int | None = None, folder: Path | None = None) -> I
                 log.info("graphics cards of this job: %s", os.environ["CUDA_VISIBLE_DEVICES"])
                 yield
                 return
-        if (waits := f"waits for graphics cards: {count} needed, {len(numbers)} of {there} free; {holders}") != said:
+        if (waits := f"waiting for graphics cards: {count} needed, {len(numbers)} of {there} free; {holders}") != said:
             log.warning(said := waits)
         time.sleep(PAUSE)
 
 
 def _free(folder: Path, count: int, there: int, ours: ExitStack) -> tuple[list[int], str]:
-    """Cards that are held from now on, and who holds others. One job looks at a time: two could take half each for ever."""
+    """Return the cards held from now on, and who holds others. One job looks at a time: two could take half each for ever."""
     numbers, holders = [], []
     with held(folder / "looking"):
         for number in range(there):

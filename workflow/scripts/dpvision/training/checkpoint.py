@@ -13,15 +13,15 @@ import torch
 from dpvision.errors import UserError
 from dpvision.files import replacing
 
-SHARE = 0.02  # of the time that goes into writing checkpoints
+SHARE = 0.02  # largest share of the time that goes into writing checkpoints
 LEAST_SECONDS = 1.0
 
 
 class Checkpoint:
-    """One file, replaced whole. It lies outside the outputs that Snakemake deletes before a rerun."""
+    """A file with the whole state, replaced whole. It lies outside the outputs that Snakemake deletes before a rerun."""
 
     def __init__(self, folder: Path, still_ours: Callable[[], None] = lambda: None) -> None:
-        """`still_ours` is asked before anything is changed, and has its say by an error."""
+        """Set the file's folder; `still_ours()` runs before anything is changed and raises if the run is ours no more."""
         self.folder, self.still_ours = folder, still_ours
         self.file = folder / "state.pt"
         self._written = time.monotonic()
@@ -34,7 +34,7 @@ class Checkpoint:
             _check(self.file)
             state: dict[str, Any] = torch.load(self.file, map_location="cpu", weights_only=True)
             found = state["spec_digest"]
-        except Exception as error:  # whatever the readers stumble over
+        except Exception as error:  # any error of the readers
             what = "it was cut or changed, or is something else"
             raise UserError(f"{self.file} cannot be read: {what}; delete it to start the run anew") from error
         if found != spec_digest:
@@ -54,13 +54,13 @@ class Checkpoint:
         self._cost = self._written - begun
 
     def remove(self) -> None:
-        """After the record is whole."""
+        """Delete the checkpoint, once the record is whole."""
         self.still_ours()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _check(file: Path) -> None:
-    """That every part has the checksum it was written with: torch reads a flipped bit as another number."""
+    """Raise unless every part has the checksum it was written with: torch reads a flipped bit as another number."""
     with zipfile.ZipFile(file) as parts:
         if broken := parts.testzip():
             raise ValueError(f"{broken} is broken")

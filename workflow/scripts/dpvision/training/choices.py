@@ -1,4 +1,4 @@
-"""How gradients are clipped, decided by the first run of a kind for all that come after it.
+"""The method of clipping gradients, decided by the first run of a kind for all that come after it.
 
 Which way is quickest is a matter of timing, and the last bits of the sums depend on the way. What one run decided lies
 in a small file that names the kind of run: as long as it is there, the same run on the same kind of machine gives the
@@ -18,7 +18,7 @@ MACHINE = ("views", "precision", "processor", "threads", "torch")
 
 
 class Decided:
-    """The file of a kind of run: network, shape of the data, views, precision, processor and cores."""
+    """The file of decisions for a kind of run: network, shape of the data, views, precision, processor and cores."""
 
     def __init__(self, folder: Path, spec: Spec, device: torch.device) -> None:
         recipe, data = spec["recipe"], spec["data"]

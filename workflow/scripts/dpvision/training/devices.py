@@ -3,8 +3,8 @@
 All draw the same sample and the same views; each clips its part of them. The sums are added up once a step, with the noise
 that the first process put into its own; from there on all do the same, and their weights are the same to the last bit.
 
-The first process is the job: it starts the others (peer.py), and it alone adds noise, decides, writes and speaks. One that
-dies takes all with it: the first waits for the end of each other one, and they for the end of the pipe from the first.
+The first process is the job: it starts the others (peer.py), and it alone adds noise, decides, writes and logs. If one
+process dies, all stop: the first waits for the end of each other one, and they for the end of the pipe from the first.
 """
 
 import hashlib
@@ -32,12 +32,12 @@ from dpvision.errors import UserError
 from dpvision.training.machine import device, settle
 
 PACKAGES = Path(__file__).parents[2]
-TIMEOUT = timedelta(minutes=10)  # of one process for another that lives; a death is noticed at once
+TIMEOUT = timedelta(minutes=10)  # of one process waiting for a living one; a death is noticed at once
 PATIENCE = 10.0  # seconds between two notices of a death
 
 
 class Devices:
-    """One: there is nobody to share with."""
+    """One device: there is nobody to share with."""
 
     rank, count = 0, 1
 
@@ -49,26 +49,26 @@ class Devices:
         return device()
 
     def share(self, whole: Tensor) -> Tensor:
-        """This process's part of a batch, a view; the parts of all, in the order of the processes, are the whole."""
+        """Return this process's part of a batch, a view; the parts of all, in the order of the processes, are the whole."""
         return whole
 
     def gather(self, part: Tensor, length: int) -> Tensor:
-        """The whole that the parts of all make."""
+        """Return the whole that the parts of all processes make."""
         return part
 
     def add_up(self, tensors: list[Tensor]) -> None:
-        """Puts the sums over all processes in their place, the same bits for each."""
+        """Put the sums over all processes in the tensors' place, the same bits for each process."""
 
     def largest(self, *numbers: int) -> Sequence[int]:
-        """Of all processes, one by one."""
+        """Return the largest value of each number over all processes."""
         return numbers
 
     def from_first(self, value: Any) -> Any:
-        """What it is for the first process."""
+        """Return the value that the first process has."""
         return value
 
     def compare(self, network: nn.Module) -> None:
-        """An error where not all have the same weights: noise and clipping would not be what the ledger says."""
+        """Raise if not all processes have the same weights: noise and clipping would not be what the ledger says."""
 
 
 ALONE = Devices()
@@ -120,7 +120,7 @@ class Several(Devices):
 
 @contextmanager
 def _together() -> Iterator[None]:
-    """Where a process waits for all others. That one died shows here first; who waits for its end says so, and ends us."""
+    """Wrap a wait for all others. A death shows here first; the thread that watches the dead process says so and ends us."""
     try:
         yield
     except RuntimeError:
@@ -130,7 +130,7 @@ def _together() -> Iterator[None]:
 
 @contextmanager
 def joined(rank: int, count: int, meeting: Path) -> Iterator[Several]:
-    """As one of `count` processes that meet at a file, which no port of another job can be taken for."""
+    """Join the `count` processes that meet at a file, which no port of another job can be taken for."""
     backend = "gloo"
     if torch.cuda.is_available():
         backend = "cpu:gloo,cuda:nccl"
@@ -145,13 +145,13 @@ def joined(rank: int, count: int, meeting: Path) -> Iterator[Several]:
 
 @contextmanager
 def together(count: int, work: tuple[Any, ...]) -> Iterator[Devices]:
-    """The devices of a job; every other process does `work` (peer.py) beside what is done inside."""
+    """Yield the devices of a job; every other process does `work` (peer.py) beside what is done inside."""
     if count == 1:
         yield ALONE
         return
     visible = torch.cuda.device_count()
     if 0 < visible < count:
-        raise UserError(f"the recipe asks for gpus: {count}, and {visible} can be seen: give the job as many, or ask for fewer")
+        raise UserError(f"the recipe asks for gpus: {count}, but this job sees {visible}: give it as many, or ask for fewer")
     settle(max(1, torch.get_num_threads() // count))
     with tempfile.TemporaryDirectory(prefix="dpvision-") as folder:
         meeting = Path(folder) / "meeting"
@@ -167,7 +167,7 @@ def together(count: int, work: tuple[Any, ...]) -> Iterator[Devices]:
 
 
 class Peer:
-    """Another process, as the first one sees it."""
+    """A process of the run other than the first, as the first one sees it."""
 
     def __init__(self, rank: int, count: int, meeting: Path, work: tuple[Any, ...]) -> None:
         self.name = f"process {rank} (of {count}, the first is 0)"
@@ -186,7 +186,7 @@ class Peer:
         code = self.process.wait()
         if code and self.wanted:
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else "failed, as the log says"
-            logs.leave(f"{self.name} of this run {how}; the same command goes on from the last checkpoint")
+            logs.leave(f"{self.name} of this run {how}; the same command continues from the last checkpoint")
 
     def end(self) -> None:
         self.wanted = False

@@ -17,7 +17,7 @@ ON_A_CPU = 32  # images at once: more leave its caches, and take more than twice
 
 
 class OnACpu(TorchFunctionMode):
-    """What takes PyTorch long on a CPU: Mish, in pieces that fit its cache; group normalisation in bfloat16, in float32."""
+    """Replacements of what is slow on a CPU: Mish by pieces that fit its cache, group norm in bfloat16 by float32."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}

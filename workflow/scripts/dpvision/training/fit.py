@@ -35,7 +35,7 @@ Tick = Callable[["Training"], None]
 
 
 class Training:
-    """One run. `spec` is complete: nothing in it is left to a search.
+    """A training run. `spec` is complete: nothing in it is left to a search.
 
     `decided` is the folder of choices that runs share (choices.py); `memory_mb` what clipping may use.
     """
@@ -62,7 +62,7 @@ class Training:
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
         self.divisor = specs.simulated(spec)
-        self.whole = mechanism_of(spec)  # of all steps; none: not private
+        self.whole = mechanism_of(spec)  # the mechanism of all steps; none: not private
         self.sigma = None if self.whole is None else self.whole.sigma
 
         train, held_out = split_of(spec["data"])
@@ -110,14 +110,14 @@ class Training:
         )
         self.made = 0
         self.history: list[dict[str, Any]] = []
-        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}  # so it stays where nothing chooses
+        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}  # and so it stays where no split chooses
         self._losses: list[torch.Tensor] = []
         self._norms: list[torch.Tensor] = []
         self._seconds = 0.0
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """What has been spent so far, as the accountant sees it; in a simulation, what would have been."""
+        """Return what has been spent so far, as the accountant sees it; in a simulation, what would have been."""
         return self.whole and replace(self.whole, steps=self.made)
 
     @property
@@ -126,22 +126,22 @@ class Training:
 
     @property
     def choices(self) -> Choices:
-        """How gradients are clipped, once it is decided: to the last bit, sums depend on it."""
+        """Return how gradients are clipped, once it is decided: to the last bit, sums depend on it."""
         return self.step.gradients.choices if isinstance(self.step.gradients, ClippedSum) else {}
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the recipe ends it before its planned steps; asked between epochs, of the history alone."""
+        """Tell whether the recipe ends the run before its planned steps; asked between epochs, of the history alone."""
         over = bool(self.history) and self.made == self.history[-1]["step"]
         return over and specs.is_stopped(self.spec, [row["validation_loss"] for row in self.history])
 
     def run(self, after_step: Tick = lambda _: None, after_epoch: Tick = lambda _: None) -> None:
-        """On from wherever it is to the last step, and to the end of its epoch."""
+        """Train on from any step to the last one, and to the end of its epoch."""
         if self.devices.count > 1:
             self.step.decide()
         while len(self.history) < len(self.ends) and not self.is_stopped:
             begun = time.perf_counter()
-            if self.made < self.ends[len(self.history)]:  # else it was left in an evaluation
+            if self.made < self.ends[len(self.history)]:  # else a signal interrupted the evaluation after this step
                 self._make_step()
             epoch_over = self.made == self.ends[len(self.history)]
             if epoch_over:
@@ -194,7 +194,7 @@ class Training:
             schedules.module(self.spec["recipe"]["schedule"]["name"]).advance(self.schedule, epoch)
 
     def _held_out(self, network: nn.Module) -> dict[str, float | None]:
-        """Of the examples that no step sees; once where the test split is the validation split, None where nothing is."""
+        """Evaluate on examples that no step sees, once if both splits are one; validation is None if nothing is held out."""
         test = self.evaluate(self.test, network)
         validation: dict[str, Any] = test if self.validation is self.test else dict.fromkeys(test)
         if self.validation is not None and self.validation is not self.test:
@@ -203,12 +203,12 @@ class Training:
         return row | {f"test_{key}": value for key, value in test.items()}
 
     def evaluate(self, examples: Examples, network: nn.Module | None = None) -> dict[str, float]:
-        """Of the live network, or of another with its layers; in the precision in which it is trained."""
+        """Evaluate the live network, or another with its layers, in the precision in which it is trained."""
         network = in_precision(self.network if network is None else network, self.spec["recipe"]["precision"])
         return evaluate(network, examples, self.physical_batch, self.devices)
 
     def state(self) -> dict[str, Any]:
-        """All that the steps to come depend on, and all that was seen so far."""
+        """Return all that the steps to come depend on, and all that was seen so far."""
         return {
             "made": self.made,
             "choices": self.choices,
@@ -247,7 +247,7 @@ class Training:
 
 
 def _clipping(norms: torch.Tensor, clip: float) -> dict[str, float | None]:
-    """The share of examples that were clipped, and quantiles of the norms before clipping."""
+    """Return the share of examples that were clipped, and quantiles of the norms before clipping."""
     names = [f"norm_q{round(100 * q)}" for q in QUANTILES]
     if not len(norms):
         return dict.fromkeys(["clipped", *names])

@@ -4,7 +4,7 @@ import ctypes
 
 import torch
 
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of glibc's mallopt
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # options of glibc's mallopt
 
 
 def device() -> torch.device:
@@ -12,7 +12,7 @@ def device() -> torch.device:
 
 
 def settle(threads: int) -> None:
-    """As many threads as the job was given, on which the sums of a training depend in their last bits; and memory that stays.
+    """Use as many threads as the job was given, on which a training's sums depend in their last bits; keep freed memory.
 
     What is freed after a step and asked for anew in the next is zeroed page by page, if the system has had it in between.
     """

@@ -1,4 +1,4 @@
-"""A run has one owner at a time, whatever the machine: two processes that wrote into one run would spoil it.
+"""The one owner of a run at a time, whatever the machine: two processes that wrote into one run would spoil it.
 
 Owners are files 1, 2, ... in a folder that all machines see; the highest number owns, and no number is given twice. The
 next is made by a link that must not exist yet: of many that want it one gets it, by what every file system promises,
@@ -34,14 +34,14 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def owned(folder: Path) -> Iterator[Callable[[], None]]:
-    """Waits until the folder is ours. What it gives is to be called before a write: an error if it is ours no more."""
+    """Wait until the folder is ours. Yield a check to call before a write: it raises if the folder is ours no more."""
     file, text = _taken(folder)
 
     def still_ours() -> None:
         if _look(file)[0] != text:
             raise UserError(
                 f"{file} is gone: this process showed no life for {LOOKS * INTERVAL:.0f} s (suspended, or cut off from the "
-                "files), was taken for dead, and the run belongs to another by now; it leaves without a trace"
+                "files), was taken for dead, and the run may belong to another by now. Stopping; nothing was written"
             )
 
     over = threading.Event()
@@ -57,9 +57,9 @@ def owned(folder: Path) -> Iterator[Callable[[], None]]:
 
 
 def _taken(folder: Path) -> tuple[Path, str]:
-    """Our file, and what it says."""
+    """Wait until no other process owns the run, take it, and return our file and what it says."""
     folder.mkdir(parents=True, exist_ok=True)
-    watched, looks, told = (0, 0), 0, ""
+    watched, looks, announced = (0, 0), 0, ""
     while True:
         number = _highest(folder)
         owner, shown = _look(folder / str(number))
@@ -68,17 +68,17 @@ def _taken(folder: Path) -> tuple[Path, str]:
         if not owner or looks >= LOOKS or _ended(json.loads(owner)):
             if taken := _take(folder, number + 1):
                 if owner:
-                    log.info("takes over from %s, which is dead", named(json.loads(owner)))
+                    log.info("taking over from %s, which is dead", named(json.loads(owner)))
                 return taken
             continue
-        if owner != told:
-            tell(f"this run is being trained already, by {named(json.loads(owner))}: waits for it, as long as it lives")
-            told = owner
+        if owner != announced:
+            tell(f"{named(json.loads(owner))} is already training this run; waiting until it ends")
+            announced = owner
         time.sleep(INTERVAL)
 
 
 def _take(folder: Path, number: int) -> tuple[Path, str] | None:
-    """None if another was first."""
+    """Take a number for this process; return None if another one was first."""
     ours, text = folder / str(number), json.dumps(_ourselves())
     beside = folder / f".{uuid.uuid4().hex}"
     beside.write_text(text, encoding="utf-8")
@@ -97,7 +97,7 @@ def _take(folder: Path, number: int) -> tuple[Path, str] | None:
 
 
 def owner_of(folder: Path) -> dict[str, Any] | None:
-    """Who has it, for people who look once: by this machine's clock where its kernel cannot say."""
+    """Return who owns the run, for people who look once: by this machine's clock where its kernel cannot say."""
     text, shown = _look(folder / str(_highest(folder)))
     if not text or time.time() - shown / 1e9 > LOOKS * INTERVAL:
         return None
@@ -114,7 +114,7 @@ def _highest(folder: Path) -> int:
 
 
 def _look(file: Path) -> tuple[str, int]:
-    """What it says, and when it last showed life. Opened, since NFS answers that from the server and not from memory."""
+    """Return a file's text, and when it last showed life. Opened, it is asked for at NFS's server, and not in its memory."""
     try:
         with open(file, encoding="utf-8") as opened:
             return opened.read(), os.fstat(opened.fileno()).st_mtime_ns
@@ -147,12 +147,12 @@ def named(owner: dict[str, Any]) -> str:
 
 
 def _ended(owner: dict[str, Any]) -> bool:
-    """As far as this machine's kernel can say."""
+    """Tell whether an owner has ended, as far as this machine's kernel can say."""
     return owner["machine"] == _machine() and owner["process_began"] != _began(owner["process"])
 
 
 def _machine() -> str | None:
-    """This boot of this kernel, and the space of our process numbers: containers have their own. None without Linux."""
+    """Return this boot of this kernel, and the space of our process numbers: containers have their own. None without Linux."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -160,7 +160,7 @@ def _machine() -> str | None:
 
 
 def _began(process: int) -> str | None:
-    """When, in the kernel's ticks; numbers are given again. None if it has ended, waited for or not."""
+    """Return when a process began, in the kernel's ticks: numbers are given again. None if it has ended, waited for or not."""
     try:
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Any process but the first of a training on several devices; the first one starts it (devices.py) and tells it what to do."""
+"""A process of a training on several devices, other than the first, which starts it (devices.py) and tells it what to do."""
 
 import logging
 import os
@@ -22,14 +22,14 @@ def main() -> None:
         with joined(rank, count, meeting) as devices:
             take_part(devices, *work)
     except Interrupted:
-        pass  # as all were: the first one says so
+        pass  # all processes were interrupted; the first one reports it
     except Exception:
         logging.exception("failed:")
         sys.exit(1)
 
 
 def _end_with_the_first() -> None:
-    """Nothing more comes through the pipe: it ends when its other end does, however that came to die."""
+    """End this process with the first one: the pipe, through which nothing more comes, ends however that came to die."""
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 

@@ -20,5 +20,5 @@ class Bfloat16(nn.Module):
 
 
 def in_precision(network: nn.Module, precision: str) -> nn.Module:
-    """With the same parameters."""
+    """Return the network in this precision, with the same parameters."""
     return {"float32": lambda network: network, "bfloat16": Bfloat16}[precision](network)

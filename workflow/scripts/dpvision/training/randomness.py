@@ -11,7 +11,7 @@ import torch
 
 
 def stream_seed(seed: int, purpose: str) -> int:
-    """A seed of its own for each purpose, so that runs whose seeds are neighbours share nothing."""
+    """Return a seed of its own for each purpose, so that runs whose seeds are neighbours share nothing."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{purpose}".encode()).digest()[:8]) >> 1
 
 

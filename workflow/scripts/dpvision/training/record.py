@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: small text files that a person can read, and the weights.
+"""The record that a run leaves in its folder: small text files that a person can read, and the weights.
 
     spec.json            what was asked for, the outcome of searches filled in
     metrics.json         accuracy and loss on train, validation and test: at the last step, at the best epoch, and of
@@ -33,11 +33,11 @@ from dpvision.files import digest, file_digest, read_json, replacing, write_csv,
 from dpvision.models import build
 
 if TYPE_CHECKING:
-    from dpvision.training.fit import Training  # who only reads a record does not wait for what trains
+    from dpvision.training.fit import Training  # code that only reads records need not import what trains
 
 
 def metrics(training: "Training") -> dict[str, Any]:
-    """At the last step, and with the weights of the epoch that the validation examples found best, where there are any."""
+    """Return the metrics at the last step, and of the epoch that the validation examples found best, where there is one."""
 
     def of(network: nn.Module) -> dict[str, dict[str, float]]:
         sets = {"train": training.train, "validation": training.validation, "test": training.test}
@@ -61,7 +61,7 @@ def write_record(
     provenance: dict[str, Any],
     still_ours: Callable[[], None],
 ) -> None:
-    """`still_ours` is asked last of all before the record appears, and has its say by an error."""
+    """Write the record whole; `still_ours()` runs just before it appears and raises if the run is not ours any more."""
     beside = folder / f".record-{uuid.uuid4().hex}"
     try:
         _write(beside, training, ledger, provenance)
@@ -89,7 +89,7 @@ def _whole(folder: Path) -> Path:
 
 
 def finished_since(begun: float, folder: Path, spec: dict[str, Any]) -> bool:
-    """Whether the record of just this spec is there, shown or not, and was not before that time."""
+    """Tell whether the record of just this spec, shown or not, was written at that time or later."""
     provenance = _whole(folder) / "provenance.json"
     return provenance.exists() and provenance.stat().st_mtime >= begun and read_json(provenance)["spec"] == digest(spec)
 
@@ -101,14 +101,14 @@ def show(folder: Path) -> None:
 
 
 def _write_weights(file: Path, network: nn.Module) -> str:
-    """The file's digest."""
+    """Write a network's weights and return the file's digest."""
     with replacing(file) as beside:
         save_file({name: tensor.contiguous().cpu() for name, tensor in network.state_dict().items()}, beside)
     return file_digest(file)
 
 
 def finite(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: a training that diverged says null."""
+    """Put None for every NaN and infinity, which JSON does not know: a training that diverged says null."""
     if isinstance(value, dict):
         return {key: finite(below) for key, below in value.items()}
     if isinstance(value, list):
@@ -117,7 +117,7 @@ def finite(value: Any) -> Any:
 
 
 def read_network(folder: Path, spec: dict[str, Any]) -> nn.Module:
-    """The trained network of a record, in evaluation mode."""
+    """Return the trained network of a record, in evaluation mode."""
     weights = folder / "weights.safetensors"
     if file_digest(weights) != read_json(folder / "provenance.json")["weights_sha256"]:
         raise UserError(f"{weights} is not the file that the training wrote; delete {folder} so that it is made again")

@@ -67,7 +67,7 @@ def take_part(
     memory_mb: float,
     still_ours: Callable[[], None] = lambda: None,
 ) -> None:
-    """As one of the processes of a run, of which the first keeps the state and leaves the record."""
+    """Train as one of the processes of a run, of which the first keeps the state and leaves the record."""
     origin = Origin(" ".join(["dpvision.training.run", *specs.modules_of(spec)]))
     with leaving_on_signals():
         place = Checkpoint(checkpoint, still_ours)
@@ -112,7 +112,7 @@ def take_part(
                 log.info("ended after step %d of %d, as the recipe's `stop` says", training.made, training.planned)
             devices.compare(training.network)
             if not devices.first:
-                metrics(training)  # with the first, for the record
+                metrics(training)  # evaluates its share of the record's metrics with the first process
                 return
             made_by = origin.provenance(
                 spec, data=prepared.digest, sessions=so_far(), resumed=bool(sessions), clipping=training.choices
@@ -124,14 +124,14 @@ def take_part(
             name = signal.Signals(number).name
             report(name)
             raise Interrupted(
-                f"told to leave ({name}) at step {training.made} of {training.planned}: the state is "
-                f"kept in {place.file}, the same command goes on from there"
+                f"stopped by {name} at step {training.made} of {training.planned}: the state is "
+                f"kept in {place.file}, the same command continues from there"
             ) from None
         place.remove()
 
 
 def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
-    """The spec with what the searches found in place of their names, which stay beside."""
+    """Return the spec with what the searches found in place of their names, which stay beside."""
     keys = specs.searched_keys(spec)
     return specs.with_findings(spec, keys, {key: found[study]["values"][key] for key, study in keys.items()})
 
@@ -141,12 +141,12 @@ def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
     if state is None:
         return []
     training.restore(state)
-    log.info("goes on from step %d of %d", training.made, training.planned)
+    log.info("continues from step %d of %d", training.made, training.planned)
     return state["sessions"]
 
 
 def _session(origin: Origin, training: Training, data: str) -> dict[str, Any]:
-    """One of the processes that made a run; a run that was never interrupted has one."""
+    """Describe one of the processes that made a run; a run that was never interrupted has one."""
     made_of = {"code": origin.code, "commit": origin.commit, "lock": origin.lock, "data": data}
     return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, **made_of}
 

@@ -21,7 +21,7 @@ from dpvision.training.leaving import until_asked_to_leave
 
 @dataclass
 class Seen:
-    """What a step saw, for the history; not private."""
+    """Losses and norms of a step's examples, for the history; not private."""
 
     losses: Tensor
     norms: Tensor
@@ -29,8 +29,8 @@ class Seen:
 
 @dataclass
 class Step:
-    """Sample; make K views of each example, average their gradients, clip; sum over physical batches, with noise once;
-    divide by the expected batch, and by C where the recipe says so; update.
+    """A step: sample; make K views of each example, average their gradients, clip; sum over physical batches, with noise
+    once; divide by the expected batch, and by C where the recipe says so; update.
 
     The divisor is the expected batch, a constant: the size of the sample itself depends on who is in the data.
     An empty sample is a step like any other: noise alone.
@@ -63,7 +63,7 @@ class Step:
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result
 
     def __call__(self) -> Seen:
-        """Make one step. Interrupted, it is as if it had not begun, and the next one is the same step."""
+        """Make one step. If it is interrupted, it is as if it had not begun, and the next one is the same step."""
         self.network.train()
         with self._drawing_again_if_interrupted():
             sample = self.sampler.sample()
@@ -73,7 +73,7 @@ class Step:
                 sums = [torch.zeros_like(p) for p in self.parameters]
             losses, norms = [sums[0].new_zeros(0)], [sums[0].new_zeros(0)]
             for images, labels in until_asked_to_leave(self._physical_batches(sample), self.devices):
-                part = self.gradients(images, labels)  # of each example's mean loss over its views, clipped, summed
+                part = self.gradients(images, labels)  # gradients of each example's mean loss over its views, clipped, summed
                 torch._foreach_add_(sums, part.sums)
                 losses.append(part.losses)
                 norms += [] if part.norms is None else [part.norms]
@@ -88,7 +88,7 @@ class Step:
         return Seen(self.devices.gather(torch.cat(losses), len(sample)), self.devices.gather(torch.cat(norms), clipped))
 
     def decide(self) -> None:
-        """How gradients are clipped, by the first process for all; ahead of a sample, which may have no part for it."""
+        """Decide how gradients are clipped, the first process for all; ahead of a sample, which may have no part for it."""
         if not isinstance(self.gradients, ClippedSum):
             return
         if self.devices.first and not self.gradients.choices:

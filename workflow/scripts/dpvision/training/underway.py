@@ -1,4 +1,4 @@
-"""What an unfinished training has come to, for people who look: files beside its checkpoint that nothing goes on from."""
+"""The progress of an unfinished training, for people who look: files beside its checkpoint that nothing continues from."""
 
 import time
 from collections.abc import Callable
@@ -15,13 +15,13 @@ EVERY = 5.0  # seconds at least between two writings, but for those at the end o
 
 
 class UnderWay:
-    """progress.json, and history.csv as the record will have it, each replaced whole; they go when the checkpoint goes."""
+    """The files progress.json, and history.csv as the record will have it, replaced whole; they go with the checkpoint."""
 
     def __init__(self, folder: Path, still_ours: Callable[[], None]) -> None:
         self.folder, self.still_ours = folder, still_ours
         self.written = 0.0
         self.kept = 0
-        """The step of the checkpoint; 0: there is none."""
+        """Step of the checkpoint; 0: there is none."""
 
     def due(self) -> bool:
         return time.monotonic() - self.written > EVERY

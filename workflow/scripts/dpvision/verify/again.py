@@ -9,7 +9,7 @@ from dpvision.verify.place import opened
 
 
 def comparison(folder: Path, artifact: str) -> str:
-    """`folder` is an unpacked archive's, in whose source the artifact was made again."""
+    """Compare an artifact with itself made again; `folder` is an unpacked archive's, in whose source that was made."""
     with opened(folder) as place:
         if artifact not in place.plan.artifacts:
             raise UserError(f"the archive has no {artifact}; it has: {', '.join(place.plan.artifacts)}")

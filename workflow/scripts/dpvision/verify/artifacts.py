@@ -19,7 +19,7 @@ from dpvision.verify.place import Place
 
 
 def artifact(place: Place, name: str) -> Iterator[Finding]:
-    """Of a figure the numbers that are drawn. Without labels, which folders of results do not keep, of a table likewise."""
+    """Compare an artifact with itself made again: a figure's numbers that are drawn; without labels, a table's CSV alone."""
     spec = place.plan.artifacts[name]
     if place.archive:
         file = place.results / "plan" / f"{name}.json"
@@ -62,12 +62,12 @@ def _claims(spec: Spec, labels: dict[str, Any] | None, inputs: dict[str, list[st
 
 
 AGAIN = {"tables": _table, "figures": _figure, "": _claims}
-"""How what lies in a folder is made anew, without what cannot be compared: drawings depend on fonts."""
+"""Functions that make a folder's artifacts again, without what cannot be compared: drawings depend on fonts."""
 
 
 def _same(place: Place, again: Path, there: Path) -> Iterator[Finding]:
     if not there.exists() or again.read_bytes() == there.read_bytes():
-        return  # what is missing is found with the targets
+        return  # a missing file is found with the targets
     texts = [file.read_text(encoding="utf-8", errors="replace") for file in (again, there)]
     differences = cells(*texts) if again.suffix == ".csv" else lines(*texts)
     for where, expected, found in differences or [("its bytes", "those of the records", "others")]:
@@ -75,7 +75,7 @@ def _same(place: Place, again: Path, there: Path) -> Iterator[Finding]:
 
 
 def cells(expected: str, found: str) -> list[tuple[str, Any, Any]]:
-    """Where two CSVs differ: a row and a column."""
+    """Return the rows and columns in which two CSVs differ."""
     first, second = (list(csv.reader(io.StringIO(text))) for text in (expected, found))
     header, columns = first[0], second[0] if second else []
     if header != columns:

@@ -29,7 +29,7 @@ def manifest(place: Place) -> Iterator[Finding]:
 
 
 def source(place: Place) -> Iterator[Finding]:
-    """As source.json says: an archive whose manifest was made to fit an edited file is found here."""
+    """Check the source by source.json: an archive whose manifest was made to fit an edited file is found here."""
     said = files.read_json(place.root / "source" / NOTE)
     for name, sha in said["files"].items():
         file = place.root / "source" / name

@@ -1,4 +1,4 @@
-"""What a check finds."""
+"""A finding: something that a check found not to hold."""
 
 import math
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def equal(where: str, what: str, expected: Any, found: Any) -> Iterator[Finding]
 
 
 def close(where: str, what: str, expected: Any, found: Any, relative: float = CLOSE) -> Iterator[Finding]:
-    """Numbers as near as that; all else equal. What is no finite number is the same, however it is written."""
+    """Yield a finding unless numbers are that close, and all else equal. Numbers that are not finite count as the same."""
     expected, found = _finite(expected), _finite(found)
     numbers = isinstance(expected, float) and isinstance(found, float)
     if not (math.isclose(expected, found, rel_tol=relative, abs_tol=1e-12) if numbers else expected == found):

@@ -1,4 +1,4 @@
-"""What is to be verified: an archive, packed or not, or a folder of results; and what in it belongs together."""
+"""The place to verify: an archive, packed or not, or a folder of results; and what in it belongs together."""
 
 import zipfile
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ OTHER_FORMAT = (
 
 @dataclass
 class Place:
-    """Paths in findings are relative to `root`. The plan's results are `results`, which is somewhere in it."""
+    """A place to verify. Paths in findings are relative to `root`; the plan's results are in `results`, inside it."""
 
     root: Path
     results: Path
     plan: Plan
     about: dict[str, Any] | None = None
-    """archive.json, of an archive."""
+    """Content of archive.json; None for a folder of results."""
     damaged: list[Finding] = field(default_factory=list)
-    """What could not be unpacked."""
+    """Parts of the archive that could not be unpacked."""
 
     @property
     def archive(self) -> bool:
@@ -38,7 +38,7 @@ class Place:
 
     @property
     def weights(self) -> bool:
-        """Not in a folder of what is small (`python -m dpvision keep`)."""
+        """Tell whether the weights are there: a folder of small files (`python -m dpvision keep`) has none."""
         return self.archive or any(self.results.glob("runs/*/weights.safetensors"))
 
     def name(self, path: Path) -> str:
@@ -51,7 +51,7 @@ class Place:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Place]:
-    """A packed archive is unpacked for as long as it is open."""
+    """Yield the place; a packed archive is unpacked as long as it is open."""
     if path.is_dir():
         yield _folder(path)
     elif not path.exists():
@@ -110,8 +110,8 @@ def _of_archive(folder: Path) -> Place:
 
 
 def _of_results(folder: Path) -> Place:
-    """Take for the plan what the artifacts there show, of claims what there is. Studies' specs are not to be had, labels
-    where `python -m dpvision keep` put them."""
+    """Return a folder of results as a place. Its plan is what the artifacts there show, of claims what there is. Studies'
+    specs are not to be had, labels where `python -m dpvision keep` put them."""
     artifacts = {file.stem: read_json(file) for file in sorted((folder / "plan").glob("*.json"))}
     for name, spec in artifacts.items():
         if format_of := _older(spec):
@@ -144,9 +144,9 @@ def _older(artifact: specs.Spec) -> int | None:
 
 
 def _planned(folder: Path, key: Key) -> specs.Spec:
-    """Return a training's spec by its record, and of an analysis, whose spec is not kept, what its name says.
+    """Return a training's spec by its record; of an analysis, whose spec is not kept, return what its name says.
 
-    Else nothing: that a record is missing is found by whoever looks at it.
+    Otherwise return nothing: the check that reads the record finds that it is missing.
     """
     stage, name = key
     if STAGES[stage].analysis:

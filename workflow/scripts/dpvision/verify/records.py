@@ -9,9 +9,9 @@ from dpvision.audit.judge import VERDICTS
 from dpvision.files import read_json
 from dpvision.plan import space, specs
 from dpvision.plan.stages import STAGES, Key
+from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.ledger import parts_of, price
-from dpvision.privacy.mechanism import mechanism_of, solved
 from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
 from dpvision.verify.runs import TOLERANCE, data_of
@@ -63,18 +63,28 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
 
 def _price_of_trials(spec: specs.Spec, best: dict[str, Any], trials: list[dict[str, str]], where: str) -> Iterator[Finding]:
     """Compare q, σ and steps of the trials with those that their values give."""
-    each = [mechanism_of(solved(specs.with_values(spec["run"], _values(spec, row)))) for row in trials]
-    by_values = parts_of(price([trial for trial in each if trial]))
-    says = parts_of(best["privacy"])
-    yield from equal(where, "privacy.trials", best["trials"], best["privacy"]["trials"])
-    yield from equal(
-        where, "privacy, trials by q, σ and steps", [count for count, _ in by_values], [count for count, _ in says]
-    )
-    for (_, trial), (_, said) in zip(by_values, says, strict=False):
-        yield from equal(where, "privacy.sampling_rate by the spec", trial.q, said.q)
-        yield from equal(where, "privacy.steps by the spec", trial.steps, said.steps)
-        if abs(trial.sigma - said.sigma) > TOLERANCE:
-            yield Finding(where, "privacy.noise_multiplier for the spec's budget", trial.sigma, said.sigma)
+    expected, said = price(spec, [_values(spec, row) for row in trials]), best["privacy"]
+    yield from equal(where, "privacy.trials", best["trials"], said["trials"])
+    yield from _same_mechanisms(where, "privacy", parts_of(expected), parts_of(said))
+    if "covered" in expected and "covered" in said:
+        one, other = expected["covered"], said["covered"]
+        yield from equal(where, "privacy.covered.mean_trials by the spec", one["mean_trials"], other["mean_trials"])
+        yield from _same_mechanisms(where, "privacy.covered.possible", parts_of(one["possible"]), parts_of(other["possible"]))
+    else:
+        yield from equal(where, "privacy.covered", expected.get("covered", ABSENT), said.get("covered", ABSENT))
+
+
+def _same_mechanisms(
+    where: str, what: str, by_spec: list[tuple[int, Mechanism]], said: list[tuple[int, Mechanism]]
+) -> Iterator[Finding]:
+    """Compare how many trials have which q, σ and steps."""
+    counts = [[count for count, _ in parts] for parts in (by_spec, said)]
+    yield from equal(where, f"{what}, trials by q, σ and steps", *counts)
+    for (_, trial), (_, found) in zip(by_spec, said, strict=False):
+        yield from equal(where, f"{what}.sampling_rate by the spec", trial.q, found.q)
+        yield from equal(where, f"{what}.steps by the spec", trial.steps, found.steps)
+        if abs(trial.sigma - found.sigma) > TOLERANCE:
+            yield Finding(where, f"{what}.noise_multiplier for the spec's budget", trial.sigma, found.sigma)
 
 
 def _values(spec: specs.Spec, row: dict[str, str]) -> dict[str, Any]:

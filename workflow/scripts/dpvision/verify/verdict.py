@@ -1,4 +1,4 @@
-"""All checks of a place, and what is said of them."""
+"""The verdict on a place: all checks of it, and what is said of them."""
 
 import csv
 import importlib
@@ -20,7 +20,7 @@ from dpvision.verify.finding import Finding
 from dpvision.verify.place import Place, opened
 
 FAULTS = (OSError, UserError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, csv.Error)
-"""What a record that somebody has changed may raise where it is read."""
+"""Errors that a record may raise where it is read, if somebody has changed it."""
 
 
 @dataclass
@@ -28,9 +28,9 @@ class Verdict:
     of: str
     checked: dict[str, int] = field(default_factory=dict)
     problems: list[dict[str, str]] = field(default_factory=list)
-    """What does not hold: where, what, expected, found."""
+    """Problems, which do not hold: where, what, expected, found."""
     remarks: list[str] = field(default_factory=list)
-    """What one should know of results that hold."""
+    """Remarks that a reader of results that hold should know."""
     not_checked: list[str] = field(default_factory=list)
 
     @property
@@ -99,7 +99,7 @@ def careful(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Findi
 
 
 def _remarks(place: Place) -> list[str]:
-    """Of the archive, and of how its records came about."""
+    """Return remarks on the archive, and on how its records came about."""
     remarks = []
     lock = commit = None
     if place.about:

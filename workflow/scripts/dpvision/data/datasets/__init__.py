@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Content = tuple[str, IO[bytes]]
 
 UNPACKED = "unpacked.zip"
-"""The raw file that stands for all others where the user's own are unpacked; files.json has its SHA-256."""
+"""Raw file that stands for all others where the user's own are unpacked; files.json has its SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Arrays:
         return list(self.train_images.shape[1:])
 
     def save(self, name: str, file: Path) -> None:
-        """One of the arrays, as an .npy file."""
+        """Save one of the arrays as an .npy file."""
         np.save(file, getattr(self, name))
 
 
@@ -73,7 +73,7 @@ def understood(name: str, raw_files: list[str]) -> str:
 
 
 def module(name: str) -> ModuleType:
-    """The file of a data set; only now is it imported, and what it needs."""
+    """Import the file of a data set, and only now what that needs."""
     known = sorted(found.name for found in pkgutil.iter_modules(__path__))
     if name not in known:
         raise UserError(
@@ -84,7 +84,7 @@ def module(name: str) -> ModuleType:
 
 
 def files_of(thing: Path) -> Iterator[Content]:
-    """A file itself, or those that lie in a folder."""
+    """Yield a file itself, or those that lie in a folder."""
     for path in sorted(thing.iterdir()) if thing.is_dir() else [thing]:
         if path.is_file():
             with open(path, "rb") as content:
@@ -92,7 +92,7 @@ def files_of(thing: Path) -> Iterator[Content]:
 
 
 def members_of(archive: Path) -> Iterator[Content]:
-    """The regular files of a tar archive by their last name: its folders and links decide nothing here."""
+    """Yield the regular files of a tar archive by their last name: its folders and links decide nothing here."""
     with tarfile.open(archive) as tar:
         for member in tar:
             if member.isfile() and (content := tar.extractfile(member)):

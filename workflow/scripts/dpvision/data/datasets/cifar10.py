@@ -66,7 +66,7 @@ def understand(thing: Path) -> Iterator[Content]:
 
 
 def _proved(name: str, content: bytes) -> bytes:
-    """A pickle runs what it says: only the published ones are opened."""
+    """Return a pickle's content if it is a published one, or raise: a pickle runs what it says."""
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found != PICKLE_MD5[name]:
         raise SourceFault(f"{name}: expected MD5 {PICKLE_MD5[name]}, found {found}")
@@ -79,7 +79,7 @@ def from_pickle(content: bytes) -> bytes:
 
 
 def from_pictures(pictures: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """A picture a batch: a row is an image, its pixels in reading order. One list of labels for all of a split."""
+    """Yield the records of each batch from its picture: a row is an image, in reading order. Labels are a list for a split."""
     for name, batches in LABELS.items():
         absent = [file for file in (name, *(f"{batch}.png" for batch in batches)) if file not in pictures]
         if absent:

@@ -15,7 +15,7 @@ UNDERSTOOD = "tiny-imagenet-200.zip, or the folder tiny-imagenet-200 that is unp
 
 WNIDS, VALIDATION, WORDS = "wnids.txt", "val/val_annotations.txt", "words.txt"
 MD5 = {WNIDS: "6c81990e2d7ae3bd3c88dceb97b46342", VALIDATION: "e9a8a28f9975223592f4c6da9fd2369b"}
-TRAIN_IMAGES = 500  # of each class
+TRAIN_IMAGES = 500  # for each class
 SIZE = 64
 
 

@@ -27,7 +27,7 @@ class ConvNorm(nn.Sequential):
 
 
 class Bottleneck(nn.Module):
-    """Its input, as it is or through the shortcut, plus what three convolutions make of it; then the activation."""
+    """A block: its input, as it is or through the shortcut, plus what three convolutions make of it; then the activation."""
 
     def __init__(self, model: dict, inputs: int, channels: int, stride: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a paper can say of a ResNet-50, and what it costs; light."""
+"""Options of a ResNet-50 in a paper, and what it costs; light."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -13,15 +13,15 @@ class Options(Network):
     """ResNet-50 of Klause et al., appendix D, in torchvision's layout; with `scale_norm` ScaleResNet-50."""
 
     family: Literal["resnet50"]
-    """The architecture."""
+    """Architecture of the network."""
     scale_norm: bool = False
     """One more normalisation between each residual addition and its activation: the paper's proposal."""
     groups: Groups | Searched = 32
     """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
     activation: Literal["mish", "relu"] = "mish"
-    """Of all stages; the paper names Mish for ResNet-9 and says nothing of this network."""
+    """Activation of all stages; the paper names Mish for ResNet-9 and says nothing of this network."""
     width: Annotated[float, Field(gt=0, le=4)] = 1.0
-    """Multiplies every number of channels."""
+    """Factor of every number of channels."""
 
     def slug(self) -> str:
         return "scaleresnet50" if self.scale_norm else "resnet50"

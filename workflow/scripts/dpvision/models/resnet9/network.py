@@ -25,7 +25,7 @@ class ConvBlock(nn.Sequential):
 
 
 class Residual(nn.Module):
-    """Its input (residual path) plus what the convolutions make of it (convolutional path)."""
+    """A block: its input (residual path) plus what the convolutions make of it (convolutional path)."""
 
     def __init__(self, model: dict, channels: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a paper can say of a ResNet-9, and what it costs; light."""
+"""Options of a ResNet-9 in a paper, and what it costs; light."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ class Options(Network):
     """ResNet-9 of Klause et al., appendix C; with `scale_norm` ScaleResNet-9."""
 
     family: Literal["resnet9"]
-    """The architecture."""
+    """Architecture of the network."""
     scale_norm: bool = False
     """One more normalisation after each residual addition: the paper's proposal."""
     norm: Literal["group", "batch"] = "group"
@@ -21,9 +21,9 @@ class Options(Network):
     groups: Groups | Searched = 32
     """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
     order: Literal["norm-activation", "activation-norm"] = "norm-activation"
-    """After each convolution: as in the authors' code (default), or as printed in appendix C."""
+    """Order after each convolution: as in the authors' code (default), or as printed in appendix C."""
     width: Annotated[float, Field(gt=0, le=4)] = 1.0
-    """Multiplies every number of channels."""
+    """Factor of every number of channels."""
 
     def slug(self) -> str:
         return "scaleresnet9" if self.scale_norm else "resnet9"

@@ -66,7 +66,7 @@ class Dense(nn.Module):
 
 
 class Shortcut(nn.Module):
-    """What the path makes of its input, plus the input: of every second pixel where the path halves the image."""
+    """A path with a shortcut: its output plus its input, of every second pixel where the path halves the image."""
 
     def __init__(self, path: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a paper can say of a SmoothNet, and what it costs; light."""
+"""Options of a SmoothNet in a paper, and what it costs; light."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -13,23 +13,23 @@ class Options(Network):
     """SmoothNet of Remerscheid et al., in the authors' code W80D50; with other options a network of their study."""
 
     family: Literal["smoothnet"]
-    """The architecture."""
+    """Architecture of the network."""
     width: Annotated[float, Field(ge=0.125, le=16)] = 8.0
-    """Multiplies the 8 and 16 channels of the two stages; a fraction of a channel is cut off."""
+    """Factor of the 8 and 16 channels of the two stages; a fraction of a channel is cut off."""
     depth: Positive = 5
     """Convolutions of each stage, of `residual` pairs of them."""
     connection: Literal["dense", "residual", "skip", "none"] = "dense"
     """`dense`: a convolution reads all that the stage has made; `residual`: an addition each pair; `skip`: one each stage."""
     pool: Literal["max", "average", "none"] = "max"
-    """After each convolution, over 3x3 pixels, keeping the size; of `skip` and `none` the last one of a stage halves it."""
+    """Pooling after each convolution, over 3x3 pixels, keeping the size; of `skip` and `none` a stage's last one halves it."""
     norm: Literal["group", "layer", "instance", "batch", "none"] = "group"
-    """After the pooling. `layer`: of one group; `instance`: without scale and shift; `batch`: only without a budget."""
+    """Normalisation after pooling. `layer`: of one group; `instance`: no scale and shift; `batch`: only without a budget."""
     groups: Groups | Searched = 8
     """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
     activation: Literal["selu", "relu", "leaky_relu"] = "selu"
-    """After the normalisation and between the linear layers, where `leaky_relu` has ReLU."""
+    """Activation after the normalisation and between the linear layers, where `leaky_relu` has ReLU."""
     head: Literal["last", "all"] = "last"
-    """What of `dense` is averaged for the linear layers: the last convolution's channels (the code), or all (the text)."""
+    """Channels of `dense` averaged for the linear layers: the last convolution's (the code), or all (the text)."""
 
     def slug(self) -> str:
         connection = "" if self.connection == "dense" else f"-{self.connection}"

@@ -1,4 +1,4 @@
-"""What a paper can say of a network of torchvision's, and what it costs; light."""
+"""Options of a network of torchvision's in a paper, and what it costs; light."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -12,15 +12,15 @@ class Options(Network):
     """A network of torchvision's with group normalisation in the place of batch normalisation."""
 
     family: Literal["torchvision"]
-    """The library whose networks these are."""
+    """Library whose networks these are."""
     network: Literal["resnet18", "resnet34", "densenet121", "efficientnet_b0"]
-    """Its name there. EfficientNet is without its dropout and its stochastic depth."""
+    """Name of the network there. EfficientNet is without its dropout and its stochastic depth."""
     groups: Literal[1, 2, 4, 8, "channels"] = 8
     """Groups of each group normalisation: what divides the channels of all these networks; `channels`: one a channel."""
     stem: Literal["original", "small", "bare"] = "original"
-    """`original`: for 32 pixels and more; `small`: a 3x3 convolution, norm, activation; `bare`: the convolution alone."""
+    """Stem: `original`, for 32 pixels and more; `small`, a 3x3 convolution, norm, activation; `bare`, the convolution alone."""
     relu: bool = True
-    """False: DenseNet without any ReLU, as Remerscheid et al. trained it."""
+    """ReLU; false: DenseNet without any, as Remerscheid et al. trained it."""
 
     def slug(self) -> str:
         stem = "" if self.stem == "original" else f"-{self.stem}"

@@ -20,7 +20,7 @@ from dpvision.models.layers import SamePadding, StandardizedConv2d, group_norm
 
 
 def conv_layer(model: dict, inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Sequential:
-    """A convolution, with the padding before it where the convolution's own cannot be that of JAX."""
+    """Return a convolution, with the padding before it where the convolution's own cannot be that of JAX."""
     apart = stride > 1 and kernel > 1
     kind = StandardizedConv2d if model["standardize"] else nn.Conv2d
     conv = kind(inputs, outputs, kernel, stride=stride, padding=0 if apart else kernel // 2, bias=model["standardize"])
@@ -28,14 +28,14 @@ def conv_layer(model: dict, inputs: int, outputs: int, kernel: int, stride: int 
 
 
 class Unit(nn.Sequential):
-    """ReLU, normalisation, convolution."""
+    """A unit of ReLU, normalisation, convolution."""
 
     def __init__(self, model: dict, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         super().__init__(nn.ReLU(), group_norm(model, inputs), *conv_layer(model, inputs, outputs, kernel, stride))
 
 
 class Block(nn.Module):
-    """Its input, as it is or through the shortcut, plus what two units make of it."""
+    """A block: its input, as it is or through the shortcut, plus what two units make of it."""
 
     def __init__(self, model: dict, inputs: int, outputs: int, stride: int, first: bool) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class WideResNet(nn.Module):
 
 
 def initialise(network: nn.Module) -> None:
-    """Variance 1 / fan-in: of convolutions from a normal distribution, of linear layers cut off at two deviations.
+    """Draw weights with variance 1 / fan-in: normal for convolutions, for linear layers cut off at two deviations.
 
     Biases are 0. What is cut off narrows the distribution to 0.8796 of its deviation, which is made up for.
     """

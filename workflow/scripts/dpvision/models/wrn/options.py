@@ -1,4 +1,4 @@
-"""What a paper can say of a wide residual network, and what it costs; light."""
+"""Options of a wide residual network in a paper, and what it costs; light."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -13,11 +13,11 @@ class Options(Network):
     """WRN-depth-width as in De et al.: ReLU, group normalisation, convolution; with `scale_norm` ScaleWRN."""
 
     family: Literal["wrn"]
-    """The architecture."""
+    """Architecture of the network."""
     depth: Annotated[int, Field(ge=10)]
-    """Layers: 6 n + 4, with n blocks in each of the three stages."""
+    """Number of layers: 6 n + 4, with n blocks in each of the three stages."""
     width: Annotated[int, Field(gt=0, le=32)]
-    """Multiplies the 16, 32 and 64 channels of the three stages."""
+    """Factor of the 16, 32 and 64 channels of the three stages."""
     groups: Groups | Searched = 16
     """Groups of each group normalisation, at most one a channel; `channels`: one a channel."""
     scale_norm: bool = False

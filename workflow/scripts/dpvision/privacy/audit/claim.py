@@ -1,4 +1,4 @@
-"""What a ledger's q, σ and steps claim of a canary's score, and what would refute it.
+"""The claim of a ledger's q, σ and steps about a canary's score, and what would refute it.
 
 The score is the logarithm of the likelihood ratio of all that was observed along a canary: no test of it is better. Its
 distribution in both worlds is worked out here by convolution, apart from the accountants whose claim is audited.
@@ -35,7 +35,7 @@ def excess(bounds: Bounds, claims: list[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Scores:
-    """How a canary's score is distributed after all steps, in both worlds: probabilities on an even grid."""
+    """The distribution of a canary's score after all steps, in both worlds: probabilities on an even grid."""
 
     values: np.ndarray
     inside: np.ndarray
@@ -138,6 +138,6 @@ def family_epsilon(bounds: Bounds, mechanism: Mechanism, delta: float) -> float:
 
 
 def _power(probabilities: np.ndarray, steps: int, zero: int) -> np.ndarray:
-    """Convolve with itself; place `zero` of the grid is the number 0."""
+    """Convolve probabilities with themselves, as often as there are steps; place `zero` of the grid is the number 0."""
     turned = np.fft.rfft(np.roll(probabilities, -zero))
     return np.clip(np.roll(np.fft.irfft(turned**steps, len(probabilities)), zero), 0, 1)

@@ -14,7 +14,7 @@ def upper(count: int, of: int, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """How often a test erred: `fp` of `out` observations without the canary, `fn` of `inside` observations with it."""
+    """The errors of a test: `fp` of `out` observations without the canary, `fn` of `inside` observations with it."""
 
     inside: int
     out: int

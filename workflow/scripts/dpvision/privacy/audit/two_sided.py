@@ -21,7 +21,7 @@ class Found:
     less: float
     more: float
     count: int
-    """How many numbers it rests on."""
+    """Count of the numbers that it rests on."""
 
     def __post_init__(self) -> None:
         """Take what is no number, as the correlation of constants, for as large as can be."""

@@ -114,5 +114,6 @@ def _of_trials(row: dict[str, Any], statistic: str, trials: "pd.Series") -> dict
 
 
 def _price(ledger: dict[str, Any]) -> float | None:
-    """Return the ε of a search's trials and the training that they chose for, composed."""
-    return max((search["epsilon_all_composed"] for search in ledger.get("searches") or []), default=None)
+    """Return ε of a search and the training that it chose for: as a theorem covers it, or of all trials composed."""
+    searches = ledger.get("searches") or []
+    return max((each.get("epsilon_covered") or each["epsilon_all_composed"] for each in searches), default=None)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class XavierUniform(Strict):
-    """Draw the weights of convolutions and linear layers from U(-a, a), a = gain * sqrt(6 / (fan-in + fan-out)).
+    """Weights of convolutions and linear layers from U(-a, a), a = gain * sqrt(6 / (fan-in + fan-out)).
 
     Their biases are 0. Norms are left alone: their scale and shift stay as the family has them.
     """
@@ -19,7 +19,7 @@ class XavierUniform(Strict):
     name: Literal["xavier_uniform"]
     """The initialisation."""
     gain: Annotated[float, Field(gt=0)] = 1.0
-    """What the bound is multiplied by, for the activation that follows: 3/4 for SELU, sqrt(2) for ReLU."""
+    """Factor of the bound, for the activation that follows: 3/4 for SELU, sqrt(2) for ReLU."""
 
 
 Options = XavierUniform

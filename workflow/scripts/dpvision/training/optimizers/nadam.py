@@ -16,7 +16,7 @@ class NAdam(Strict):
     name: Literal["nadam"]
     """The optimiser."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """At the beginning: the schedule may change it."""
+    """Learning rate at the beginning: the schedule may change it."""
 
 
 Options = NAdam

@@ -16,11 +16,11 @@ class SGD(Strict):
     name: Literal["sgd"]
     """The optimiser."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """At the beginning: the schedule may change it."""
+    """Learning rate at the beginning: the schedule may change it."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the last step that the next one begins with."""
     weight_decay: Annotated[float, Field(ge=0), Later] = 0.0
-    """What of every trained parameter is added to its gradient, after clipping and noise: it costs no privacy."""
+    """Share of every trained parameter that is added to its gradient, after clipping and noise: it costs no privacy."""
 
 
 Options = SGD

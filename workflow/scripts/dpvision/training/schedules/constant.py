@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Constant(Strict):
-    """The learning rate stays as it is."""
+    """A learning rate that stays as it is."""
 
     name: Literal["constant"]
     """The schedule."""

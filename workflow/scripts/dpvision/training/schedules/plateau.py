@@ -1,4 +1,4 @@
-"""Less where the validation loss gets no better."""
+"""A learning rate that falls where the validation loss gets no better."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Plateau(Strict):
-    """Multiply the learning rate by `factor` after more than `patience` epochs without a better validation loss."""
+    """A learning rate that is multiplied by `factor` after more than `patience` epochs without a better validation loss."""
 
     name: Literal["plateau"]
     """The schedule."""
     factor: Annotated[float, Field(gt=0, lt=1)]
-    """What the learning rate is multiplied by."""
+    """Factor that the learning rate is multiplied by."""
     patience: Annotated[int, Field(ge=0)]
-    """How many epochs without a better validation loss are waited for."""
+    """Number of epochs without a better validation loss that are waited for."""
 
 
 Options = Plateau

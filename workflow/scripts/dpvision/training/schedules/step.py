@@ -1,4 +1,4 @@
-"""Less every so many epochs, or steps."""
+"""A learning rate that falls every so many epochs, or steps."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 class Step(Strict):
-    """Multiply the learning rate by `factor` after every so many epochs, or steps."""
+    """A learning rate that is multiplied by `factor` after every so many epochs, or steps."""
 
     name: Literal["step"]
     """The schedule."""
     factor: Annotated[float, Field(gt=0, lt=1)]
-    """What the learning rate is multiplied by."""
+    """Factor that the learning rate is multiplied by."""
     every: Positive
-    """After how many epochs, or steps."""
+    """Number of epochs, or steps, after which it falls."""
     unit: Literal["epochs", "steps"] = "epochs"
-    """What `every` counts."""
+    """Unit of `every`."""
 
 
 Options = Step
