@@ -7,23 +7,14 @@ ALWAYS = ("dataset", "model", "epsilon")  # shown wherever they differ; of the o
 HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "sigma": "σ", "held_out": "held out"}
 
 
-def telling(places: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the coordinates that tell the places of cells apart."""
+def telling(places: Sequence[dict[str, Any]], shown_first: Iterable[str] = ()) -> list[str]:
+    """Return the coordinates that tell the places of cells apart; some are shown before others wherever they differ."""
     names = list(dict.fromkeys(name for at in places for name in at))
-    shown = [name for name in names if name in ALWAYS and _values(places, [name]) > 1]
+    shown = [name for name in names if name in {*ALWAYS, *shown_first} and _values(places, [name]) > 1]
     for name in names:
         if name not in shown and _values(places, [*shown, name]) > _values(places, shown):
             shown.append(name)
     return [name for name in names if name in shown]
-
-
-def row_coordinates(places: Sequence[dict[str, Any]], column: str | None) -> list[str]:
-    """Return the coordinates that tell the rows of a table apart in which one coordinate may be laid out as columns."""
-    parts: dict[Any, list] = {}
-    for at in places:
-        parts.setdefault(at[column] if column else None, []).append(at)
-    found = {name for part in parts.values() for name in telling(part)}
-    return [name for name in dict.fromkeys(name for at in places for name in at) if name in found and name != column]
 
 
 def _values(places: Sequence[dict[str, Any]], names: list[str]) -> int:
