@@ -739,8 +739,8 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet-18"),
-        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "densenet121" or "efficientnet_b0". '
-        'Did you mean "resnet18"?',
+        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "resnet50" or "resnet152" or '
+        '"wide_resnet50_2" or "densenet121" or "densenet169" or "densenet201" or "efficientnet_b0". Did you mean "resnet18"?',
     ),
     Spoilt(
         "a stem without norm and ReLU where none was trained",
@@ -754,7 +754,7 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet34, relu: false"),
-        "models.wrn16.relu = false: only densenet121 can be without ReLU; use true for resnet34",
+        "models.wrn16.relu = false: only densenet121, densenet169, densenet201 can be without ReLU; use true for resnet34",
     ),
     Spoilt(
         "groups that do not divide the channels of all of torchvision's networks",

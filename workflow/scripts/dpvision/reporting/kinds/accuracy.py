@@ -33,26 +33,21 @@ class Options(Table):
 
 
 DECIMALS = 2
-NOTE = (
-    "Accuracies in per cent of the {split} examples. Ours, and each seed's, which the CSV has: {weights}, {sigma}; {steered}"
-    "ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours differing in one example; not counted: "
-    "searches and held-out examples (ledger.json of each run). n: trainings, one a seed."
-)
-STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose. "
-NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen. "
-AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
+NOTE = "Accuracies in per cent of the {split} examples. Ours: {weights}, {sigma}; {steered}"
+STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose."
+NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen."
+AVERAGED = "Averaged: of the moving average of the weights, instead of the weights of the last step."
 WEIGHTS = {
     "last_step": "at the last step",
     "averaged": "of the moving average of the weights at the last step",
     "best_epoch": "at the epoch that held-out examples found best, in the protocol paper the test split",
 }
 PAPER = (
-    "Protocol paper: trained as the authors' code does, with nothing held out, and the test split steering the learning rate "
-    "and picking the best epoch, which is what the paper prints; their ε is what that spent."
+    "Authors' code (the protocol `paper`): trained as that does, with nothing held out, and the test split steering the "
+    "learning rate and picking the best epoch, which is what the paper prints; its ε is what that spent."
 )
 SELECTION = (
-    "Selection: by how much the best epoch exceeds the last step, the mean over the seeds: gained by choosing on the test "
-    "split."
+    "Of that, choosing the best epoch on the test split gained {least:.2f} to {most:.2f} points (`selection`, in the CSV)."
 )
 MINUTES = "Minutes: of one training, on the machine that its provenance.json describes."
 
@@ -64,16 +59,17 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
     said = {
         AVERAGED: "averaged" in frame,
         PAPER: "selection" in frame or (bool(asked) and any(cell["at"]["protocol"] == "paper" for cell in spec["cells"])),
-        SELECTION: "selection" in frame,
-        MINUTES: "minutes" in set(frame["metric"]),
+        MINUTES: "minutes" in set(frame.loc[frame["state"] == "run", "metric"]),
     }
     places = [cell["at"] for cell in spec["cells"]]
-    sigma = "σ as given, where a column says it" if any("sigma" in at for at in places) else "σ the least for the ε"
+    sigma = "σ as the configuration gives it, where it does" if any("sigma" in at for at in places) else "σ the least for the ε"
     held_out = [at["held_out"] for at in places if at["protocol"] == "clean"]
-    steered = STEERED * any(held_out) + NOTHING * (not all(held_out))
+    steered = " ".join([STEERED] * any(held_out) + [NOTHING] * (not all(held_out)))
     said_of = {"split": " and ".join(splits) or "test", "weights": " and ".join(weights) or WEIGHTS["last_step"]}
     note = NOTE.format(**said_of, sigma=sigma, steered=steered)
-    return [note, *(text for text, so in said.items() if so)]
+    gained = frame["selection"].dropna() if "selection" in frame else []
+    selected = [SELECTION.format(least=min(gained), most=max(gained))] if len(gained) else []
+    return [note, *(text for text, so in said.items() if so), *selected]
 
 
 Beside = Callable[[dict, str | None, str], dict[str, Any]]

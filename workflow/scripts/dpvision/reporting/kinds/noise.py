@@ -40,8 +40,8 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     """Return a row for each cell; trainings of a cell have the same, unless a search found other values."""
     import pandas as pd
 
-    from dpvision.reporting.claims import Records
     from dpvision.reporting.points import read_by_folder
+    from dpvision.reporting.records import Records
 
     ledgers, networks = read_by_folder(inputs["ledgers"]), Records({"": inputs["weights"]})
     rows = []
