@@ -52,7 +52,7 @@ cells:
     protocol: {targets: [7.62], sigmas: [2.0], physical_batch: 100}
   tuned: {dataset: digits, models: [resnet9], recipe: resnet9, epsilons: [7.42], delta: 1.0e-4, search: tune}
 artifacts:
-  table1: {cells: [cifar10, simulated, authors], columns: protocol}
+  table1: {cells: [cifar10, simulated, authors], rows: [model, protocol], columns: [epsilon]}
   tuned: {kind: best_trials, title: What a search of several keys found, cells: [tuned]}
   tuned_trials: {kind: search, title: Its trials, cells: [tuned]}
 hessian: {examples: 32, iterations: 3, lanczos_steps: 4}

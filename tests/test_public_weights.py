@@ -89,7 +89,7 @@ PAPER: dict[str, Any] = {
             "cells": ["heads", "tuned", "from_file"],
             "metrics": [{"name": "top1"}],
         },
-        "small_classes": {"kind": "by_class", "title": "d", "cells": ["heads"], "columns": "epsilon"},
+        "small_classes": {"kind": "by_class", "title": "d", "cells": ["heads"], "columns": ["epsilon"]},
         "small_search": {"kind": "best_trials", "title": "b", "cells": ["heads"]},
         "small_figure": {"kind": "pareto", "title": "c", "cells": ["heads"], "epsilons": [2.0], "works": {}},
     },

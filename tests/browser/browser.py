@@ -14,7 +14,7 @@ from typing import Any
 PACKAGE = "chromium"
 NOWHERE = "127.0.0.1:9"  # the discard port: nobody listens
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
-FLAGS += ["--no-first-run", f"--proxy-server={NOWHERE}", "--window-size=1500,1000", "--remote-debugging-pipe"]
+FLAGS += ["--no-first-run", f"--proxy-server={NOWHERE}", "--window-size=1280,800", "--remote-debugging-pipe"]
 
 
 class Unavailable(Exception):
@@ -84,6 +84,10 @@ class Tab:
         said = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in said, said
         return said["result"].get("value")
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a window of its own size, without the browser's frame."""
+        self.say("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def picture(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)

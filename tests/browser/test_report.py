@@ -14,6 +14,8 @@ from dpvision.plan.reading import read_yaml
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "results/demo/report.html"
+PAGES = sorted((ROOT / "results/demo/report").rglob("*.html"))
+LAPTOP = 1280, 800
 PICTURES = ROOT / "results/screenshots"
 PLAN = plan.load(read_yaml(ROOT, "config/config.yaml").content | {"scale": "demo"})
 RUNS = [name for stage, name in PLAN.kept() if stage == "train"]
@@ -26,6 +28,14 @@ SHOW = """(async () => {
   await new Promise(done => setTimeout(done, 1000));
   return atob(results[path].data_uri.split(',')[1]).length;
 })()"""
+FRAME = "document.querySelector('iframe').clientWidth"
+SCROLLS = """(() => {
+  document.querySelectorAll('details').forEach(folded => folded.open = true);
+  const root = document.scrollingElement;
+  const scrolls = one => one === root || ['auto', 'scroll'].includes(getComputedStyle(one).overflowX);
+  const wide = [...document.querySelectorAll('*')].filter(one => scrolls(one) && one.scrollWidth > one.clientWidth);
+  return wide.map(one => `${one.tagName} ${one.className}: ${one.scrollWidth} in ${one.clientWidth}`);
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +45,7 @@ def tab() -> Iterator[Tab]:
     except Unavailable as why:
         pytest.skip(f"no browser can be had here: {why}")
     with chromium(program) as there:
+        there.resize(*LAPTOP)
         there.open(REPORT)
         there.run("new Promise(done => setTimeout(done, 1500))")
         yield there
@@ -92,6 +103,18 @@ def test_a_page_is_shown(tab, category, page):
     tab.picture(picture)
     assert colours(picture) > 100
     assert {address.split(":")[0] for address in tab.asked} <= {"file", "data", "blob"}
+
+
+def test_nothing_scrolls_sideways_on_a_laptop(tab):
+    """Open each page in a window as wide as the frame that the report shows it in, beside its menu."""
+    assert PAGES and tab.run(SHOW % (json.dumps("Tables"), json.dumps("table1.html"))) > 1000
+    assert tab.run(SCROLLS) == []
+    tab.resize(tab.run(FRAME), LAPTOP[1])
+    found = {}
+    for page in PAGES:
+        tab.open(page)
+        found[page.stem] = tab.run(SCROLLS)
+    assert {page: wide for page, wide in found.items() if wide} == {}
 
 
 def test_it_is_small_enough_to_be_mailed():

@@ -13,6 +13,7 @@ from dpvision.provenance import LOCK
 from dpvision.reporting import html
 from dpvision.reporting.pages import scale_banner, write_pages
 from dpvision.reporting.report import run_labels
+from dpvision.verify.finding import Finding
 
 ARRAYS = {"sha256": {"train_images.npy": "1"}}
 GOOD = {"commit": "abc", "lock": file_digest(LOCK)[:12], "data": content_digest(ARRAYS)}
@@ -20,8 +21,9 @@ FETCHED = re.compile(r"""(?:src|href|xlink:href)\s*=\s*["'](?!#)|url\((?!#)|@imp
 
 
 @pytest.fixture
-def whole(results):
-    """Write every record, all of them good, and every table as Markdown."""
+def whole(results, monkeypatch):
+    """Write every record, all of them good, and every table as Markdown and CSV. What is made up would not verify."""
+    monkeypatch.setattr("dpvision.reporting.pages.record", lambda place, key: [])
     results.everything()
     root, made = results.root, results.plan
     for name in results.names("data"):
@@ -32,9 +34,9 @@ def whole(results):
         if key[0] in ("search", *ANALYSES):
             write_json(root / made.folder(key) / "provenance.json", {"stage": "dpvision.search.study", **GOOD})
     for name in made.of_kind("tables"):
-        write_text(
-            root / made.results / f"tables/{name}.md", "**A table.**\n\n| ours | published |\n| --- | --- |\n| 1 | 2 |\n"
-        )
+        file = root / made.results / f"tables/{name}.csv"
+        write_text(file.with_suffix(".md"), "**A table.**\n\n| model | ε = 8 |\n| --- | --- |\n| ours | 70.11 / 71.8 |\n")
+        write_text(file, "model,recipe,ours,state\none,big,70.1111111,run\ntwo,big,,not run\n")
     return results
 
 
@@ -55,6 +57,54 @@ def test_there_is_a_page_for_every_table_and_every_run_and_nothing_to_warn_of(wh
     assert set(made) == {"overview", "cost", "environment", *expected}
     assert "None: all" in made["overview"]
     assert "Nothing to warn of" in made[f"runs/{whole.runs[0]}"]
+
+
+def test_a_table_s_page_has_what_the_paper_has_first_and_every_number_behind_a_click(whole):
+    text = pages(whole)[f"tables/{whole.plan.of_kind('tables')[0]}"]
+    short, long = text.split("<details>")
+    assert "<td>70.11 / 71.8</td>" in short and "70.111" not in short
+    assert "The same in all rows: recipe big." in long and "<td>70.111</td>" in long and "<td>not run</td>" in long
+
+
+def test_the_first_two_lines_of_a_card_say_what_the_run_is_and_that_nothing_is_wrong(whole):
+    run = whole.runs[0]
+    lines = re.findall("<p.*?</p>", pages(whole)[f"runs/{run}"].split("</h1>")[1])[:2]
+    spec = whole.plan.runs[run]
+    assert lines[0].startswith(
+        f'<p class="lead">ScaleResNet-9 on digits, ε = {spec["budget"]["epsilon"]:g}, seed {spec["seed"]}: '
+    )
+    assert lines[0].endswith("% test accuracy, last step.</p>")
+    assert lines[1] == '<p class="fine">Nothing to warn of.</p>'
+
+
+def test_the_second_line_of_a_card_says_everything_that_is_wrong(whole, monkeypatch):
+    run = whole.runs[0]
+    whole.record(run, sessions=2)
+    change(whole, run, **GOOD | {"commit": "abc+"})
+    file = whole.root / whole.plan.results / "runs" / run / "metrics.json"
+    metrics = read_json(file)
+    metrics["last_step"]["test"]["top1"] = None  # a number that was not finite
+    write_json(file, metrics)
+    found = Finding("ledger.json", "epsilon.rdp, recomputed", 2.8, 1.0)
+    monkeypatch.setattr("dpvision.reporting.pages.record", lambda place, key: [found] if key[1] == run else [])
+    first, second = re.findall("<p.*?</p>", pages(whole)[f"runs/{run}"].split("</h1>")[1])[:2]
+    assert "no finite test accuracy" in first
+    for words in (
+        "dirty tree",
+        "resumed",
+        "no finite number",
+        "does not verify (ledger.json: epsilon.rdp, recomputed: expected",
+    ):
+        assert words in second
+    assert "1 of" in pages(whole)["overview"] and "records: does not verify" in pages(whole)["overview"]
+
+
+def test_a_record_that_cannot_be_read_to_its_end_is_told_and_not_an_error(whole, monkeypatch):
+    def broken(place, key):
+        raise KeyError("validation_top5")
+
+    monkeypatch.setattr("dpvision.reporting.pages.record", broken)
+    assert "does not verify" in pages(whole)[f"runs/{whole.runs[0]}"]
 
 
 def test_every_page_says_the_scale_and_fetches_nothing(whole):

@@ -15,6 +15,8 @@ from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.layers import SamePadding, StandardizedConv2d
 from dpvision.models.wrn.network import Block
 from dpvision.models.wrn.options import Options
+from dpvision.privacy.clipping import OneAtATime
+from dpvision.privacy.fast import UNTIMED, ClippedSum
 from dpvision.standardized import standardized
 
 MODEL = {"family": "wrn", "depth": 10, "width": 1, "groups": 16, "scale_norm": False, "standardize": True}
@@ -68,6 +70,53 @@ def test_without_norms_in_shortcuts_the_plain_network_would_be_the_textbook_s(mo
         assert count + sum(2 * norm.num_channels for norm in norms) == 2_752_506
 
 
+RUNGS: dict[str, dict[str, Any]] = {
+    "no norm": {"norm": "none", "standardize": False, "bias": True},
+    "group norm": {"standardize": False, "bias": True},
+    "standardised weights": {},
+}
+"""The networks of De et al.'s ablation, from its baseline on."""
+
+
+@pytest.mark.parametrize(
+    ("depth", "counts"), [(16, [2_747_530, 2_751_562, 2_753_818]), (40, [8_944_266, 8_955_466, 8_961_306])]
+)
+def test_the_rungs_of_the_ablation_have_the_parameters_of_jax_privacy(model, depth, counts):
+    with torch.device("meta"):
+        assert [parameter_count(model(depth=depth, width=4, **rung)) for rung in RUNGS.values()] == counts
+
+
+def test_a_network_without_norms_has_a_name_of_its_own_and_the_others_keep_theirs():
+    def of(**said: Any) -> Options:
+        return Options(family="wrn", label="WRN", depth=40, width=4, **said)
+
+    assert of(norm="none").slug() == "wrn40-4-none"
+    assert {of().slug(), of(bias=True).slug(), of(standardize=False).slug()} == {"wrn40-4"}
+    assert of(norm="none", bias=True).as_spec({"label"}).items() >= {"norm": "none", "bias": True}.items()
+
+
+def test_without_norms_there_is_none_and_every_convolution_has_a_bias(model):
+    network = model(**RUNGS["no norm"])
+    assert not any(isinstance(layer, nn.GroupNorm) for layer in network.modules())
+    convs = [layer for layer in network.modules() if isinstance(layer, nn.Conv2d)]
+    assert len(convs) == 1 + 3 * 3
+    assert all(type(conv) is nn.Conv2d and conv.bias is not None and not conv.bias.any() for conv in convs)
+
+
+@pytest.mark.parametrize("rung", RUNGS.values(), ids=RUNGS)
+def test_clipped_gradients_of_the_rungs_are_those_of_one_example_at_a_time(model, rung):
+    network = model(3, **rung).double()
+    for parameter in network.parameters():  # shaken, one without norms would be so sure that nothing is left to learn
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    images, labels = torch.randn(4, 3, 8, 8, dtype=torch.float64), torch.tensor([0, 1, 2, 1])
+    clip = OneAtATime(network, 1.0)(images, labels).norms.median().item()
+    expected = OneAtATime(network, clip)(images, labels)
+    found = ClippedSum(network, clip, choices=UNTIMED)(images, labels)
+    torch.testing.assert_close(found.norms, expected.norms, atol=1e-10, rtol=1e-10)
+    for ours, theirs in zip(found.sums, expected.sums, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=1e-10)
+
+
 def test_multiply_adds_are_those_of_its_convolutions_and_its_linear_layer(model):
     by_hand = 32**2 * 9 * 3 * 16
     for side, inputs, outputs in [(32, 16, 64), (16, 64, 128), (8, 128, 256)]:
@@ -83,7 +132,7 @@ def test_the_catalogue_lists_the_published_ones():
 
 
 def test_what_the_configuration_says_by_default_is_jax_privacy_s(model):
-    said = Options(family="wrn", label="WRN", depth=10, width=1).model_dump(exclude={"label"})
+    said = Options(family="wrn", label="WRN", depth=10, width=1).as_spec({"label"})
     assert said == MODEL
     assert [*model().state_dict()] == [*build(said, 10, 3).state_dict()]
 
@@ -117,6 +166,8 @@ def reference(x: np.ndarray, weights: list[np.ndarray], model: dict[str, Any]) -
     left = iter(weights)
 
     def norm(x: np.ndarray) -> np.ndarray:
+        if model.get("norm") == "none":
+            return x
         groups = x.shape[1] if model["groups"] == "channels" else min(model["groups"], x.shape[1])
         grouped = x.reshape(len(x), groups, -1)
         scaled = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + 1e-5)
@@ -125,7 +176,8 @@ def reference(x: np.ndarray, weights: list[np.ndarray], model: dict[str, Any]) -
     def conv(x: np.ndarray, stride: int = 1) -> np.ndarray:
         weight = next(left)
         if not model["standardize"]:
-            return conv_reference(x, weight, stride)
+            bias = next(left) if model.get("bias") else np.zeros(len(weight))
+            return conv_reference(x, weight, stride) + bias[:, None, None]
         bias, gain = next(left), next(left)
         return conv_reference(x, standardized_reference(weight, gain), stride) + bias[:, None, None]
 
@@ -146,7 +198,9 @@ def reference(x: np.ndarray, weights: list[np.ndarray], model: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"scale_norm": True}, {"standardize": False}, {"groups": 4}, {"groups": "channels"}], ids=str
+    "changes",
+    [*RUNGS.values(), {"scale_norm": True}, {"standardize": False}, {"groups": 4}, {"groups": "channels"}],
+    ids=str,
 )
 @pytest.mark.parametrize("sides", [(8, 8), (9, 9), (11, 6), (32, 32)])
 def test_outputs_are_those_of_the_formulas(model, changes, sides):
@@ -304,7 +358,7 @@ def test_activations_leave_their_input_as_it_is(model):
         assert (kept[0] < 0).any()
 
 
-@pytest.mark.parametrize("changes", [{}, {"scale_norm": True}, {"standardize": False}], ids=str)
+@pytest.mark.parametrize("changes", [*RUNGS.values(), {"scale_norm": True}, {"standardize": False}], ids=str)
 def test_every_parameter_gets_a_gradient(model, changes):
     network = model(depth=16, groups=4, **changes)  # with one group a channel, ScaleNorm takes away the biases before it
     (network(torch.randn(4, 3, 8, 8)) * torch.randn(4, 10)).sum().backward()

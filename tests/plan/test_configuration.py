@@ -28,9 +28,12 @@ SIMULATE = "papers/scalenorm/simulate.yaml"
 DEMO_JOBS = "scales/demo.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
-RECIPE = "optimizer, schedule, initialization, batch, epochs, steps, clip, divide_by_clip, augmentation, averaging, "
+RECIPE = (
+    "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, augmentation, averaging, "
+)
 RECIPE += "simulate, stop, precision, gpus"
-OF_A_PAPER = "hessian, activations, title, seeds, models, recipes, searches, cells, artifacts, selection"
+DATASETS = "cifar10, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet"
+OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
 SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"
@@ -41,8 +44,8 @@ DELTA = "    delta: 1.0e-5\n"
 CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
 BEFORE = "  scaleresnet9:\n    family"
-FAMILIES = '"resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
-OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize"
+FAMILIES = '"backbone" or "linear" or "resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
+OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize, norm, bias"
 FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
 
 
@@ -189,7 +192,7 @@ SPOILT = [
         "  train: {threads",
         "  trane: {threads",
         'resources.trane: there is no kind of job "trane". Did you mean "train"? '
-        "Allowed: download, prepare, report, search, train, hessian, activations",
+        "Allowed: download, prepare, report, features, search, train, hessian, activations, by_class",
     ),
     Spoilt(
         "a mistyped setting",
@@ -256,7 +259,7 @@ SPOILT = [
         CONFIG,
         "scale: paper",
         "scale: deom",
-        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, paper, simulate',
+        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, laptop, paper, simulate',
     ),
     Spoilt(
         "a paper that does not exist",
@@ -270,8 +273,7 @@ SPOILT = [
         CONFIG,
         "folders: {}",
         "folders: {cifar: data}",
-        'folders.cifar = "data": there is no data set "cifar". '
-        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, imagenette224, tinyimagenet',
+        f'folders.cifar = "data": there is no data set "cifar". Did you mean "cifar10"? Allowed: {DATASETS}, mobilenet_v2',
     ),
     Spoilt(
         "a data set that does not exist",
@@ -279,7 +281,7 @@ SPOILT = [
         "dataset: cifar10",
         "dataset: cifar",
         'cells.cifar10.dataset = "cifar": there is no data set "cifar". '
-        'Did you mean "cifar10"? Allowed: cifar10, digits, imagenette, imagenette224, tinyimagenet',
+        f'Did you mean "cifar10"? Allowed: {DATASETS}, cifar10_mobilenet',
     ),
     Spoilt(
         "a data set of an overlay that does not exist",
@@ -287,7 +289,7 @@ SPOILT = [
         "dataset: digits",
         "dataset: digit",
         'cells.cifar10.dataset = "digit": there is no data set "digit". '
-        'Did you mean "digits"? Allowed: cifar10, digits, imagenette, imagenette224, tinyimagenet',
+        f'Did you mean "digits"? Allowed: {DATASETS}, cifar10_mobilenet',
     ),
     Spoilt(
         "a model that does not exist",
@@ -509,20 +511,28 @@ SPOILT = [
         PAPER,
         "batch: 1024",
         'batch: "1024"',
-        'recipes.resnet9.batch = "1024": must be a whole number above 0',
+        'recipes.resnet9.batch = "1024": must be a whole number above 0 or "all"',
     ),
     Spoilt(
         "a fraction for a whole number",
         PAPER,
         "batch: 1024",
         "batch: 10.5",
-        "recipes.resnet9.batch = 10.5: must be a whole number above 0",
+        'recipes.resnet9.batch = 10.5: must be a whole number above 0 or "all"',
     ),
     Spoilt(
-        "nothing for a number", PAPER, "batch: 1024", "batch:", "recipes.resnet9.batch = null: must be a whole number above 0"
+        "nothing for a number",
+        PAPER,
+        "batch: 1024",
+        "batch:",
+        'recipes.resnet9.batch = null: must be a whole number above 0 or "all"',
     ),
     Spoilt(
-        "yes for a number", PAPER, "batch: 1024", "batch: yes", "recipes.resnet9.batch = true: must be a whole number above 0"
+        "yes for a number",
+        PAPER,
+        "batch: 1024",
+        "batch: yes",
+        'recipes.resnet9.batch = true: must be a whole number above 0 or "all"',
     ),
     Spoilt(
         "a unit behind a number",
@@ -739,8 +749,8 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet-18"),
-        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "densenet121" or "efficientnet_b0". '
-        'Did you mean "resnet18"?',
+        'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "resnet50" or "resnet152" or '
+        '"wide_resnet50_2" or "densenet121" or "densenet169" or "densenet201" or "efficientnet_b0". Did you mean "resnet18"?',
     ),
     Spoilt(
         "a stem without norm and ReLU where none was trained",
@@ -754,7 +764,7 @@ SPOILT = [
         PAPER,
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet34, relu: false"),
-        "models.wrn16.relu = false: only densenet121 can be without ReLU; use true for resnet34",
+        "models.wrn16.relu = false: only densenet121, densenet169, densenet201 can be without ReLU; use true for resnet34",
     ),
     Spoilt(
         "groups that do not divide the channels of all of torchvision's networks",
@@ -1239,7 +1249,7 @@ def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     done = project.run("snakemake", "-n", "--config", "scale=deom")
     said = done.stdout + done.stderr
     assert done.returncode != 0
-    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, paper, simulate' in said
+    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, laptop, paper, simulate' in said
     assert "Traceback" not in said
     assert "Building DAG" not in said
 

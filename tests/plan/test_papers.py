@@ -50,14 +50,14 @@ def test_cells_of_two_recipes_in_one_table_differ_in_that_coordinate(two_recipes
 
 
 def test_a_table_says_the_recipe_where_its_cells_differ_in_it_and_only_there(two_recipes):
-    from dpvision.reporting.tables import frame_of, row, shown_frame
+    from dpvision.reporting.tables import frame_of, row, shown_panels
 
     planned = two_recipes.plan()
     for artifact, there in (("table2", True), ("table3", False)):
         spec = planned.artifacts[artifact]
         rows = [row(spec, cell, "top1", {"34": 70.0 + i}, "top1") for i, cell in enumerate(spec["cells"])]
-        shown = shown_frame(frame_of(spec, rows), spec, planned.labels[artifact], 2)
-        assert ("recipe" in shown.columns) == there
+        (panel,) = shown_panels(frame_of(spec, rows), spec, planned.labels[artifact], 2)
+        assert ("wrn_large, ε = 8" in panel.columns) == there
 
 
 def test_a_printed_number_of_two_cells_is_refused_with_both(two_recipes):
@@ -328,6 +328,51 @@ def test_what_a_table_says_of_its_numbers_reaches_its_maker_and_nothing_that_it_
     made = configuration.plan().artifacts
     averaged = {"weights": "averaged", "split": "test", "name": "top1"}
     assert [made["table4"][key] for key in ("statistic", "spread", "metrics")] == ["mean", "standard_error", [averaged]]
-    assert not {"spread", "metrics", "columns"} & made["table1"].keys()
+    assert not {"spread", "metrics", "panels", "rows", "columns", "names"} & made["table1"].keys()
     first, second = made["table1"]["published"][:2]
     assert (first["split"], "weights" in first, "split" in second) == ("test", False, False)
+
+
+# --- how tables are laid out ---
+
+BEST = "statistic: best\n"
+COORDINATES = "dataset, model, recipe, search, epsilon, delta, protocol, held_out, metric, weights, split, statistic"
+
+
+def laid(configuration, said: str):
+    return configuration.change(PAPER, BEST, f"{BEST}    {said}\n")
+
+
+def test_the_layout_of_a_table_reaches_its_maker(configuration):
+    said = "panels: [dataset]\n    rows: [model]\n    columns: [epsilon, metric]\n    names: {model: {resnet9: Plain}}"
+    made = laid(configuration, said).plan().artifacts["table4"]
+    assert [made[key] for key in ("panels", "rows", "columns")] == [["dataset"], ["model"], ["epsilon", "metric"]]
+    assert made["names"] == {"model": {"resnet9": "Plain"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "rows: [model, epsilonn]",
+            'rows[1] = "epsilonn": there is no coordinate "epsilonn" of its cells. Did you mean "epsilon"? '
+            f"Allowed: {COORDINATES}",
+        ),
+        (
+            "names: {modle: {resnet9: Plain}}",
+            f'names.modle: there is no coordinate "modle" of its cells. Did you mean "model"? Allowed: {COORDINATES}',
+        ),
+        (
+            "names: {model: {resnet8: Plain}}",
+            'names.model.resnet8: there is no model "resnet8". Did you mean "resnet9"? Allowed: ',
+        ),
+        ("rows: [model]\n    columns: [model]", 'columns[0] = "model": stands in rows already; keep one of them'),
+        (
+            "names: {model: {resnet9: Same, scaleresnet9: Same}}",
+            "names: cells of cifar10 and cifar10 would share a place: they differ only in what is called the same",
+        ),
+    ],
+)
+def test_a_layout_that_no_table_can_have_is_refused_in_the_plan_with_what_is_allowed(configuration, said, line):
+    (complaint,) = laid(configuration, said).complaints()
+    assert complaint.startswith(f"config/{PAPER}: artifacts.table4.{line}")

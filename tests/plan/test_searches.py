@@ -2,6 +2,7 @@
 
 import pytest
 
+from dpvision.errors import UserError
 from dpvision.plan import specs
 from dpvision.plan.resources import cost_of
 
@@ -71,6 +72,11 @@ def test_a_spec_says_ranges_as_the_configuration_does_and_no_objective_that_is_t
 def test_an_objective_that_is_not_the_default_is_another_search(tuned):
     studies = tuned(search="    objective: validation_loss\n").plan().of("search")
     assert {study["objective"] for study in studies.values()} == {"validation_loss"}
+
+
+def test_the_average_of_weights_decides_only_where_trainings_keep_one(tuned):
+    with pytest.raises(UserError, match="objective.*keep no average of the weights; give their recipe `averaging`"):
+        tuned(search="    objective: averaged_validation_top1\n").plan()
 
 
 def test_a_budget_whose_length_is_solved_is_that_of_the_trials(tuned, configuration):

@@ -24,7 +24,7 @@ BASELINE = "{dataset: cifar10, models: [resnet9, resnet50], epsilon: 7.42}"
 MOMENT = {"kind": "moment", "than": "", "moment": "mean"}
 
 SPOILT = [
-    (said(kind="levle"), f'{AT}.kind = "levle": must be "difference" or "interaction" or "best_of" or "level" or '),
+    (said(kind="levle"), f'{AT}.kind = "levle": must be "best_of" or "best_trend" or "best_value" or "curvature" or '),
     (
         said(model="scalresnet9"),
         f'{AT}.model = "scalresnet9": there is no model "scalresnet9" {AMONG}, dataset: cifar10. Did you mean "scaleresnet9"?',
@@ -149,10 +149,31 @@ def test_activations_are_looked_at_with_every_seed(configuration):
     assert sum(file.endswith("/histograms.csv") for file in planned.inputs_of("claims")["records"]) == 6
 
 
-def test_another_scale_compares_what_it_has_in_the_data_sets_place(configuration):
+def stand_ins(comparison: dict) -> list[dict]:
+    return [side.get("instead", {}) for side in comparison["sides"]]
+
+
+def test_another_scale_shows_what_it_has_in_the_place_of_data_and_networks_and_says_what_that_is(configuration):
     for one in comparisons(page(configuration, scale="demo"), "better_on_all_tasks"):
         assert {side["at"]["dataset"] for side in one["sides"]} == {"digits"}
         assert all(len(side["work"]["train"]) == 3 for side in one["sides"])
+        assert stand_ins(one) == [{"dataset": ["cifar10", "digits"], "model.width": [1.0, 0.125]}] * 2
+
+
+def test_a_scale_that_keeps_data_and_networks_has_no_stand_ins(configuration):
+    for scale in ("paper", "simulate"):
+        found = [one for claim in page(configuration, scale=scale)["claims"] for one in claim["comparisons"]]
+        assert not any(map(any, map(stand_ins, found)))
+
+
+@pytest.mark.parametrize("value", ["16", "{search: groups}"])
+def test_what_the_paper_leaves_to_a_search_is_its_own_with_any_value(configuration, value):
+    configuration.change(DEMO, "resnet9: {width: 0.125}", f"resnet9: {{groups: {value}}}")
+    configuration.change(DEMO, "dataset: digits, delta: 1.0e-4", "delta: 1.0e-5")
+    (one,) = comparisons(page(configuration, scale="demo"), "comparable_to_baseline")
+    assert stand_ins(one) == [{"model.width": [1.0, 0.125]}]  # of the other model, which is narrow
+    found = comparisons(page(configuration, scale="demo"), "better_on_all_tasks")
+    assert [stand_ins(one)[1] for one in found] == [{}] * 3
 
 
 @pytest.mark.parametrize("name", ["comparable_to_baseline", "parameters_resnet9"])
@@ -160,6 +181,7 @@ def test_numbers_in_print_are_not_held_against_other_data_or_another_network(con
     for scale, there in (("paper", True), ("simulate", True), ("demo", False)):
         (one,) = comparisons(page(configuration, scale=scale), name)
         assert bool(one["sides"][0]["work"]) == there
+        assert any(stand_ins(one)) != there
 
 
 def test_parameters_are_counted_in_one_run_s_weights(configuration):

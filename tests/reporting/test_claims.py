@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from dpvision.config.claims import Compared
 from dpvision.files import write_text
 from dpvision.reporting import claims
-from dpvision.reporting.claims import KINDS, Records, compared, write_claims
+from dpvision.reporting.claims import compared, described, write_claims
+from dpvision.reporting.comparisons import COMPARISONS
+from dpvision.reporting.records import Records
 
 LABELS = {"paper": "A paper", "title": "Claims", "scale": "what it is for", "models": {m: m.upper() for m in "abcd"}}
 SEEDS = ("1", "2", "3")
@@ -25,12 +26,15 @@ def side(model: str, seeds: tuple[str, ...] = SEEDS, epsilon: float | None = 7.4
     return {"at": at, "work": {stage: {s: name.format(model, s) for s in seeds} for stage, name in names.items()}} | more
 
 
-READS = {model.model_fields["kind"].annotation.__args__[0]: model.READS for model in Compared.__args__[0].__args__}
+READS = {"curvature": "hessian/hessian.json", "moment": "activations/histograms.csv", "times": "train/provenance.json"}
+READS |= {"reach": "train/history.csv", "parameters": "train/weights.safetensors"}
 
 
 def comparison(kind: str, *sides: dict[str, Any], **more: Any) -> dict[str, Any]:
-    about = {"kind": kind, "reads": READS[kind], "sides": list(sides), "claimed": ABOVE, "published": None, "printed": None}
-    return about | {"metric": "top1"} | more
+    """As the plan writes one down: a count is exact, whatever else is claimed."""
+    about = {"kind": kind, "reads": READS.get(kind, "train/metrics.json"), "sides": list(sides)}
+    claimed = {} if kind == "parameters" else {"claimed": ABOVE, "published": None, "printed": None}
+    return about | claimed | {"metric": "top1"} | more
 
 
 def claim(*comparisons: dict[str, Any], name: str = "better", **more: Any) -> dict[str, Any]:
@@ -89,6 +93,115 @@ def test_a_recipe_that_averages_is_compared_by_its_averaged_weights(made):
     made.accuracies("a", 70, 70, averaged={"test": {"top1": 0.75, "top5": 1}})
     made.accuracies("b", 70, 70)
     assert made.outcome(comparison("difference", side("a"), side("b"))).values == approx({"1": 5, "2": 5})
+
+
+SPLITS = {"train": {"top1": 0.9}, "validation": {"top1": 0.7}, "test": {"top1": 0.6}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        ({}, 60),
+        ({"split": "train"}, 90),
+        ({"split": "validation", "weights": "averaged"}, 75),
+        ({"split": "train", "less": "validation", "weights": "last_step"}, 20),
+        ({"split": "train", "less": "validation"}, 15),
+        ({"weights": "best_epoch"}, 65),
+    ],
+)
+def test_an_accuracy_may_be_of_any_examples_and_weights_and_a_gap_between_two(made, asked, value):
+    averaged, best = SPLITS | {"validation": {"top1": 0.75}}, SPLITS | {"test": {"top1": 0.65}}
+    made.add("a1", "metrics.json", json.dumps({"last_step": SPLITS, "averaged": averaged, "best_epoch": best}))
+    asked = {"weights": "last_step"} | asked if "split" not in asked else asked
+    assert made.outcome(comparison("level", side("a", ("1",)), than=0, **asked)).values == approx({"1": value})
+
+
+@pytest.mark.parametrize("asked", [{"split": "validation"}, {"less": "validation"}, {"weights": "averaged"}])
+def test_an_accuracy_that_a_record_has_not_is_not_run(made, asked):
+    made.accuracies("a", 70)
+    assert made.outcome(comparison("level", side("a", ("1",)), than=0, **asked)).verdict == "not run"
+
+
+def batches(*values: int, epsilon: float | None = 8.0, seeds: tuple[str, ...] = SEEDS) -> list[dict[str, Any]]:
+    """Sides that differ in their batch alone, which their runs are named by."""
+    found = [side(f"b{value}-", seeds, epsilon) for value in values]
+    for one, value in zip(found, values, strict=True):
+        one["at"] |= {"model": "a", "recipe.batch": value}
+    return found
+
+
+def test_a_step_is_a_value_s_accuracy_less_that_of_the_value_before(made):
+    made.accuracies("b512-", 61, 62, 63)
+    made.accuracies("b256-", 60, 60, 60)
+    found = made.outcome(comparison("steps", *batches(512, 256), printed=[62, 60]))
+    assert (found.values, found.published) == (approx({"1": 1, "2": 2, "3": 3}), 2)
+
+
+def test_a_trend_is_the_slope_of_accuracy_by_each_doubling(made):
+    """Two points a doubling from 256 to 1024; the second seed rises at the end alone: 0, 0, 6 is 3 a doubling."""
+    for batch, values in {256: (60, 60), 512: (62, 60), 1024: (64, 66)}.items():
+        made.accuracies(f"b{batch}-", *values)
+    found = made.outcome(
+        comparison("trend", *batches(256, 512, 1024, seeds=("1", "2")), along="recipe.batch", over=[256, 512, 1024])
+    )
+    assert found.values == approx({"1": 2, "2": 3})
+
+
+def test_the_best_value_has_the_highest_accuracy_on_the_held_out_examples(made):
+    for batch, values in {256: (60, 64), 512: (63, 60), 1024: (61, 61)}.items():
+        for seed, value in zip("12", values, strict=True):
+            made.add(f"b{batch}-{seed}", "metrics.json", json.dumps({"last_step": {"validation": {"top1": value / 100}}}))
+    asked = {"key": "recipe.batch", "among": [256, 512, 1024], "split": "validation", "than": 512}
+    found = made.outcome(comparison("best_value", *batches(256, 512, 1024, seeds=("1", "2")), **asked))
+    assert found.values == approx({"1": 1, "2": 0.5})
+    assert found.found.effect == pytest.approx(0.5**0.5)
+
+
+def searched(made: Made, **found: float) -> None:
+    for folder, value in found.items():
+        made.add(folder, "best.json", json.dumps({"values": {"recipe.clip": value}}))
+
+
+def of_search(*folders: str) -> list[dict[str, Any]]:
+    at = {"dataset": "digits", "model": "a", "epsilon": 8.0}
+    return [{"at": at, "work": {"search": {"0": folder}}} for folder in folders]
+
+
+def test_the_best_value_may_be_what_a_search_found(made):
+    searched(made, one=1.5)
+    asked = {"reads": "search/best.json", "key": "recipe.clip", "than": 1.0}
+    assert made.outcome(comparison("best_value", *of_search("one"), **asked)).values == approx({"0": 1.5})
+
+
+def test_a_best_value_of_each_seed_grows_as_a_power_of_the_coordinate(made):
+    """The best of 1 and 4 is 1 at ε = 1 and 4 at ε = 4: as ε itself; the second seed's is 4 at both: it does not grow."""
+    best = {"1": {1.0: "a", 4.0: "b"}, "2": {1.0: "b", 4.0: "b"}}
+    sides = [side(f"{model}{epsilon:g}-", ("1", "2"), epsilon) for epsilon in (1.0, 4.0) for model in "ab"]
+    for seed, winners in best.items():
+        for epsilon, winner in winners.items():
+            for model in "ab":
+                made.add(
+                    f"{model}{epsilon:g}-{seed}", "metrics.json", json.dumps({"last_step": {"test": {"top1": model == winner}}})
+                )
+    asked = {"along": "epsilon", "over": [1.0, 4.0], "key": "recipe.clip", "among": [1.0, 4.0]}
+    assert made.outcome(comparison("best_trend", *sides, **asked)).values == approx({"1": 1, "2": 0})
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"), [((1, 2.1, 3.9), "supported"), ((4, 2.1, 1), "contradicted"), ((1, 4, 1), "undecided")]
+)
+def test_the_power_of_what_searches_found_has_the_interval_of_its_line(made, values, verdict):
+    """Slope and standard error by scipy.stats.linregress, Student's t by a table: 12.706 for one degree of freedom."""
+    from scipy import stats
+
+    searched(made, one=values[0], two=values[1], three=values[2])
+    asked = {"reads": "search/best.json", "key": "recipe.clip", "along": "epsilon", "over": [1.0, 2.0, 4.0]}
+    found = made.outcome(comparison("best_trend", *of_search("one", "two", "three"), **asked))
+    line = stats.linregress([0, math.log(2), math.log(4)], [math.log(value) for value in values])
+    assert found.found == pytest.approx(
+        (line.slope, line.slope - 12.706 * line.stderr, line.slope + 12.706 * line.stderr), rel=1e-3
+    )
+    assert found.verdict == verdict
 
 
 def test_an_interaction_is_a_difference_less_another(made):
@@ -218,7 +331,7 @@ def test_parameters_are_counted_as_torch_counts_them(made, narrow, tmp_path):
 
 def test_every_kind_is_tried_here():
     text = Path(__file__).read_text()
-    assert [kind for kind in KINDS if f'comparison("{kind}"' not in text] == []
+    assert [kind for kind in COMPARISONS if f'comparison("{kind}"' not in text] == []
 
 
 # --- what is missing ---
@@ -240,9 +353,30 @@ def test_without_a_pair_a_comparison_is_not_run(made, sides):
 
 def test_every_kind_is_not_run_without_records(made):
     more = {"quantity": "trace", "places": ["V_A", "V_A"], "moment": "mean", "unit": "epoch", "than": 1, "seeds": 3}
-    for kind in KINDS:
+    more |= {"count": 3, "along": "epsilon", "over": [1, 2], "key": "recipe.clip", "among": [1, 2]}
+    for kind in COMPARISONS:
         assert made.outcome(comparison(kind, side("a"), side("b"), **more)).verdict == "not run"
-    assert made.outcome(comparison("parameters", side("a"), count=3)).verdict == "not run"
+
+
+# --- stand-ins ---
+
+
+def test_what_a_scale_has_in_the_place_of_the_paper_s_decides_nothing_and_is_shown(made, written):
+    replaced = side("a", instead={"dataset": ["cifar10", "digits"], "model.width": [1.0, 0.125]})
+    of_others = comparison("difference", replaced, side("b"))
+    made.accuracies("a", 72.0, 72.1, 72.2)
+    made.accuracies("b", 71.0, 71.0, 71.2)
+    assert made.outcome(of_others).verdict == "not run at this scale"
+    rows, text = written(claim(of_others), claim(of_others, BETTER, name="both"), claim(LEFT_OUT, of_others, name="neither"))
+    assert [row["verdict"] for row in rows if row["row"] == "claim"] == [
+        "not run at this scale",
+        "undecided",
+        "not run at this scale",
+    ]
+    assert float(rows[0]["effect"]) == pytest.approx(1.0333, rel=1e-3)
+    assert rows[0]["stand_ins"] == "dataset digits for cifar10, a: width 0.125 for 1"
+    assert "| – not run at this scale | 3 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
+    assert "*Stand-ins, which decide nothing:* dataset digits for cifar10, a: width 0.125 for 1." in text
 
 
 # --- what is written ---
@@ -300,6 +434,38 @@ def test_sides_that_differ_in_more_than_model_data_set_and_epsilon_are_told_apar
     one["at"] = one["at"] | {"recipe": "short"}
     named = "A (digits, ε = 7.42, recipe short) − A (digits, ε = 7.42, recipe long)"
     assert f"top1, {named}" in written(claim(comparison("difference", one, other)))[1]
+
+
+def test_two_sides_of_a_page_that_differ_read_differently(written):
+    """Two claims about the same models, of networks of other sizes: neither names the sizes by its own sides."""
+
+    def of(width: int) -> list[dict[str, Any]]:
+        sides = [side("a"), side("a")]
+        for one, norm in zip(sides, ("group", "none"), strict=True):
+            one["at"] = one["at"] | {"model.width": width, "model.norm": norm}
+        return sides
+
+    rows, _ = written(claim(comparison("difference", *of(1))), claim(comparison("difference", *of(8)), name="wide"))
+    texts = {row["comparison"] for row in rows}
+    assert len(texts) == 2 and all("model.width" in text and "model.norm" in text for text in texts)
+
+
+def test_what_an_accuracy_is_of_is_said(made):
+    said = {"split": "train", "less": "validation", "weights": "averaged"}
+    text = described(comparison("difference", side("a"), side("b"), **said), LABELS)
+    assert text == "averaged top1, train less validation, A − B: digits, ε = 7.42"
+
+
+def test_sides_of_an_interaction_that_differ_in_a_key_alone_read_differently():
+    first, second, third, fourth = batches(4096, 4096, 256, 256)
+    for one in (first, third):
+        one["at"] |= {"model.standardize": True}
+    for one in (second, fourth):
+        one["at"] |= {"model.standardize": False}
+    text = described(comparison("interaction", first, second, third, fourth), LABELS)
+    for value in ("4096", "256"):
+        for standardize in ("True", "False"):
+            assert f"recipe.batch {value}, model.standardize {standardize}" in text
 
 
 def test_a_page_of_another_scale_than_the_papers_says_so(written):

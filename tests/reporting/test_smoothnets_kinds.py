@@ -87,7 +87,7 @@ def test_trainings_with_what_was_found_their_size_and_the_price_stand_below(made
     ]
     assert [float(row["ours"]) for row in ours] == pytest.approx([61, 61, 1.0005, 31.0])
     assert ours[2]["published"] == "3.4" and all(row["published"] == "" for row in ours[:2])
-    assert "epsilon with search" in text
+    assert "| ε with search |" in text and "| N Params (million) |" in text
 
 
 def test_a_cell_without_a_search_has_the_printed_number_beside_its_trainings(made):
@@ -102,7 +102,7 @@ def test_a_cell_without_a_search_has_the_printed_number_beside_its_trainings(mad
 def test_other_works_are_quoted_and_nothing_is_trained_for_them(made):
     rows, text = made("smoothnets_table1")
     assert [float(row["published"]) for row in rows] == [66.2, 71.7, 70.1, 81.4, 64.8]
-    assert "| imagenette224 | Klause et al. 2022 (architecture) | 7.5 |" in text
+    assert "| ImageNette, 224 px | Klause et al. 2022 (architecture) | 7.5 | 64.8 |" in text
 
 
 def test_the_front_has_ours_the_authors_and_other_works(made):
@@ -122,7 +122,7 @@ def test_where_the_notebook_has_no_number_the_figure_says_so(made, name, said):
     assert said in svg if said else "the authors' notebook has no" not in svg
 
 
-@pytest.mark.parametrize(("scale", "there"), [("paper", 19), ("simulate", 4), ("demo", 1)])
+@pytest.mark.parametrize(("scale", "there"), [("paper", 19), ("simulate", 4), ("demo", 0)])
 def test_a_claim_has_a_verdict_where_the_scale_has_its_cells(tmp_path, scale, there):
     planned = plan.load({"papers": ["smoothnets"], "scale": scale})
     name = "smoothnets_claims"
@@ -131,7 +131,7 @@ def test_a_claim_has_a_verdict_where_the_scale_has_its_cells(tmp_path, scale, th
         fill(file)
     csv_file, figure = tmp_path / "claims.csv", tmp_path / "figure.csv"
     judged = write_claims(planned.artifacts[name], planned.labels[name], inputs, csv_file, figure)
-    assert sum(claim.verdict != "not run" for claim in judged) == there
+    assert sum(not claim.verdict.startswith("not run") for claim in judged) == there
 
 
 @pytest.mark.parametrize("scale", ["paper", "simulate", "demo"])

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from dpvision.reporting.kinds import KINDS
-from dpvision.reporting.tables import number, write_table
+from dpvision.reporting.layout import Panel
+from dpvision.reporting.tables import latex, number, tex, write_table
 
 LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}}
 AT = {"dataset": "cifar10", "model": "resnet9", "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-5}
@@ -102,23 +103,23 @@ def test_the_spread_of_the_seeds_stands_behind_ours_where_the_artifact_asks_for_
     assert float(cifar10["spread"]) == pytest.approx(of_three)
     assert [row["spread_is"] for row in (cifar10, digits, printed)] == [spread, spread, ""]
     assert (digits["n"], digits["spread"], printed["spread"]) == ("1", "", "")  # one value has none
-    assert f"| 72.00 ± {text} |" in markdown and "| 95.00 |" in markdown
-    assert f"Ours: mean ± {spread.replace('_', ' ')} (" in markdown and ", over 3 seeds." in markdown
-    assert rf"72.00 $\pm$ {text}" in latex and "±" not in latex
+    assert f"| 72.00 ± {text} (3) / 71.4 |" in markdown and "| 95.00 (1) |" in markdown
+    assert f"Ours: the mean of n trainings, one a seed, ± their {spread.replace('_', ' ')} (" in markdown
+    assert rf"72.00 $\pm$ {text} (3) / 71.4" in latex and "±" not in latex
 
 
-def test_a_coordinate_that_is_laid_out_has_the_spread_of_each_of_its_values(table):
-    markdown = table(**BOTH, spread="standard_deviation")[1]
-    assert "| 71.4 | 71.00 ± 2.65 |" in markdown and "| 74.00 ± 4.36 |" in markdown
-
-
-def test_a_spread_that_no_cell_has_is_told(table):
-    assert "none: no cell has two seeds." in table(cells=CELLS[1:], spread="standard_error")[1]
-
-
-def test_nothing_is_said_of_a_spread_that_nobody_asked_for(table):
+def test_people_read_the_standard_deviation_where_no_spread_is_asked_for_and_the_csv_has_none(table):
     rows, markdown, _ = table()
-    assert not {"spread", "spread_is"} & {*rows[0]} and "±" not in markdown
+    assert not {"spread", "spread_is"} & {*rows[0]}
+    assert "| 71.00 ± 2.65 (3) / 71.4 |" in markdown and "one a seed, ± their standard deviation (n - 1)" in markdown
+
+
+def test_the_best_of_several_has_no_spread(table):
+    assert "| 75.00 (3) / 71.4 |" in table(statistic="best")[1]
+
+
+def test_equal_numbers_have_no_spread(table):
+    assert "| 70.00 (3) / 71.4 |" in table(accuracy=dict.fromkeys(ACCURACY, 0.7))[1]
 
 
 def test_gives_the_privacy_that_was_spent_by_both_accountants(table):
@@ -129,7 +130,7 @@ def test_gives_the_privacy_that_was_spent_by_both_accountants(table):
 def test_says_of_a_published_number_without_a_run_that_it_was_not_run(table):
     rows, markdown, _ = table()
     assert [(row["dataset"], row["state"], row["n"], row["ours"]) for row in rows][-1] == ("imagenette", "not run", "0", "")
-    assert "| imagenette | ResNet-9 & co | 9.88 | top1 | median | 65 | not run | – | – | – | – | 0 | – | – |" in markdown
+    assert "**imagenette, ResNet-9 & co, top-1**" in markdown and "| not run / 65.0 |" in markdown
 
 
 def test_compares_only_what_is_the_same_cell(table):
@@ -160,17 +161,40 @@ def test_a_number_of_the_hessian_that_no_seed_has_is_told(tmp_path):
     assert "By 16 examples, 20 steps of Lanczos." in (tmp_path / "hessian.md").read_text()
 
 
-def test_all_three_forms_have_the_same_rows(table):
+def test_markdown_and_latex_have_the_same_rows_and_panels(table):
     rows, markdown, latex = table()
-    assert sum(line.startswith("|") for line in markdown.splitlines()) - 2 == len(rows)
-    assert sum(line.endswith(r"\\") for line in latex.splitlines()) - 1 == len(rows)
+    panels = len({row["dataset"] for row in rows})
+    assert sum(line.startswith("|") for line in markdown.splitlines()) == len(rows) + 2 * panels
+    assert sum(line.endswith(r"\\") for line in latex.splitlines()) == len(rows) + 2 * panels  # a head and a heading each
 
 
 def test_latex_is_escaped(table):
     latex = table()[2]
     assert r"ResNet-9 \& co" in latex
     assert "ε" not in latex and "–" not in latex
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
+    assert latex.count("{") == latex.count("}")
+
+
+def test_a_table_that_is_longer_than_a_page_is_cut_for_print_and_its_notes_stand_behind_it():
+    long = Panel("many", ["model"], ["top-1"], [[str(i), "1"] for i in range(70)])
+    printed = latex([long, Panel("few", ["model"], ["top-1"], [["a", "1"]])], "A caption", ["A note."], "one")
+    first, second, notes = printed.split(r"\end{table}")
+    assert (first.count(" & 1 "), second.count(" & 1 ")) == (40, 31)
+    assert r"\caption{A caption}" in first and r"\emph{Continued}" in second and "A note." in notes
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("50 % of a_b & #3", r"50 \% of a\_b \& \#3"),
+        ("{x} ~ y^2 \\ $", r"\{x\} \textasciitilde{} y\textasciicircum{}2 \textbackslash{} \$"),
+        ("the protocol `paper_2`", r"the protocol \texttt{paper\_2}"),
+        ("ε ≤ 1 ± 2 – σ < 3", r"$\varepsilon$ $\le$ 1 $\pm$ 2 -- $\sigma$ $<$ 3"),
+    ],
+)
+def test_what_latex_would_take_for_its_own_is_escaped(text, escaped):
+    assert tex(text) == escaped
 
 
 def test_a_table_of_another_scale_than_the_papers_says_so(table):
@@ -181,7 +205,8 @@ def test_a_table_of_simulations_says_so_in_its_caption_and_in_every_cell(table):
     rows, markdown, _ = table(scale="simulate", cells=[CELLS[0] | {"simulated": 8}, CELLS[1]])
     assert "Simulated, not private: batch and noise divided by 8, steps kept." in markdown
     assert [row["simulated"] for row in rows[:2]] == ["8.0", ""]
-    assert "| 7.42, simulated |" in markdown
+    assert "| 71.00 ± 2.65 (3, simulated) / 71.4 |" in markdown and "| 95.00 (1) |" in markdown
+    assert "ε is that of the training whose batch and noise were divided" in markdown
 
 
 def test_a_table_of_real_trainings_speaks_of_no_simulation(table):
@@ -192,7 +217,7 @@ def test_a_table_of_real_trainings_speaks_of_no_simulation(table):
 # --- the protocols side by side ---
 
 AUTHORS = {"at": AT | {"protocol": "paper", "held_out": 0}, "work": {"train": {"1": "p1", "2": "p2", "3": "p3"}}}
-BOTH = {"cells": [CELLS[0], AUTHORS], "accuracy": ACCURACY | {"p1": 0.72, "p2": 0.73, "p3": 0.80}, "columns": "protocol"}
+BOTH = {"cells": [CELLS[0], AUTHORS], "accuracy": ACCURACY | {"p1": 0.72, "p2": 0.73, "p3": 0.80}}
 
 
 def test_the_authors_protocol_has_a_row_of_its_own_and_changes_nothing_of_ours(table):
@@ -205,37 +230,24 @@ def test_the_authors_protocol_has_a_row_of_its_own_and_changes_nothing_of_ours(t
     assert paper["published"] == clean["published"] == "71.4"
 
 
-def test_a_table_of_both_protocols_has_them_side_by_side_and_the_printed_number_once(table):
-    _, markdown, latex = table(**BOTH)
-    heads, _, *lines = ([cell.strip() for cell in line.split("|")[1:-1]] for line in markdown.splitlines() if line[:1] == "|")
-    cifar10, imagenette = (dict(zip(heads, line, strict=True)) for line in lines)
-    assert heads[:6] == ["data set", "model", "ε", "metric", "statistic", "published"]
-    assert (cifar10["published"], cifar10["clean: ours"], cifar10["clean: n"]) == ("71.4", "71.00", "3")
-    assert [cifar10[f"paper: {name}"] for name in ("ours", "last step", "difference", "selection", "n")] == [
-        "74.00",
-        "73.00",
-        "+2.60",
-        "+1.00",
-        "3",
-    ]
-    assert (imagenette["published"], imagenette["clean: ours"], imagenette["paper: ours"]) == ("65", "not run", "–")
-    assert not [head for head in heads if head in ("clean: selection", "clean: last step", "protocol", "delta", "δ")]
-    assert sum(line.endswith(r"\\") for line in latex.splitlines()) == 3
+def test_a_table_of_both_protocols_has_a_row_of_each_and_the_printed_number_beside_both(table):
+    markdown = table(**BOTH)[1]
+    assert "| protocol | ε = 7.42 |" in markdown
+    assert "| clean | 71.00 ± 2.65 (3) / 71.4 |" in markdown and "| authors' code | 74.00 ± 4.36 (3) / 71.4 |" in markdown
 
 
-def test_a_printed_number_of_one_protocol_alone_is_shown_in_the_row_of_both(table):
+def test_a_table_lays_the_protocols_out_as_columns_where_it_says_so(table):
+    markdown = table(**BOTH, columns=["protocol"])[1]
+    assert "| data set | ε | clean | authors' code |" in markdown
+    assert "| cifar10 | 7.42 | 71.00 ± 2.65 (3) / 71.4 | 74.00 ± 4.36 (3) / 71.4 |" in markdown
+    assert "| imagenette | 9.88 | not run / 65.0 | – |" in markdown
+
+
+def test_a_printed_number_of_one_protocol_alone_stands_beside_that_one(table):
     printed = {"at": PRINTED | {"protocol": "paper"}, "metric": "top1", "statistic": "median", "value": 72.5}
     rows, markdown, _ = table(**BOTH, published=[printed])
     assert [row["published"] for row in rows] == ["", "72.5"]
-    assert "| cifar10 | ResNet-9 & co | 7.42 | top1 | median | 72.5 | 71.00 |" in markdown
-
-
-def test_without_columns_that_a_table_lays_out_the_protocol_tells_its_rows_apart(table):
-    _, markdown, _ = table(**{key: value for key, value in BOTH.items() if key != "columns"})
-    lines = markdown.splitlines()
-    head = next(line for line in lines if line.startswith("|"))
-    assert head.startswith("| data set | model | ε | protocol | metric | statistic | published | ours |")
-    assert any(line.startswith("| cifar10 | ResNet-9 & co | 7.42 | paper | top1 | median | 71.4 | 74.00 |") for line in lines)
+    assert "| clean | 71.00 ± 2.65 (3) |" in markdown and "| authors' code | 74.00 ± 4.36 (3) / 72.5 |" in markdown
 
 
 def test_a_coordinate_that_no_two_cells_differ_in_is_not_shown_but_for_what_a_cell_is_called_by(table):
@@ -245,25 +257,26 @@ def test_a_coordinate_that_no_two_cells_differ_in_is_not_shown_but_for_what_a_ce
         ("one", "1e-05", "clean"),
         ("another", "1e-05", "clean"),
     ]
-    assert "| data set | model | recipe | ε | metric |" in markdown
+    assert "**cifar10, ResNet-9 & co, top-1**" in markdown and "| recipe | ε = 7.42 |" in markdown
 
 
 def test_what_was_gained_by_choosing_on_the_test_split_is_told(table):
     rows, markdown, _ = table(**BOTH)
     assert float(rows[1]["selection"]) == pytest.approx(1.0)
-    assert "gained by choosing on the test split" in markdown
+    assert "choosing the best epoch on the test split gained 1.00 to 1.00 points" in markdown
 
 
 def test_averaged_weights_have_a_column_where_every_seed_has_them(table):
     rows, markdown, _ = table(averaged={"a1": 0.7, "a2": 0.9, "a3": 0.8})
     assert [row["averaged"] for row in rows] == ["80.0", "", ""]
+    assert "| last step | 71.00 ± 2.65 (3) / 71.4 |" in markdown and "| averaged | 80.00 (3) |" in markdown
     assert "moving average" in markdown
 
 
 def test_a_table_without_averages_and_the_authors_protocol_says_nothing_of_them(table):
     rows, markdown, _ = table()
     assert not {"averaged", "last_step", "selection"} & {*rows[0]}
-    assert "moving average" not in markdown and "Protocol paper" not in markdown
+    assert "moving average" not in markdown and "Authors' code" not in markdown
 
 
 def test_a_printed_training_time_has_ours_beside_it_with_what_interrupted_sessions_took(table):
@@ -300,8 +313,8 @@ def test_a_table_has_a_row_of_a_cell_for_each_metric_that_it_asks_for(table):
         ("best_epoch", "validation", "top5", "80.0"),
         ("", "", "minutes", "1.5"),
     ]
-    assert "| metric | weights | split | statistic |" in markdown
-    assert "| top1 | averaged | test | median | – | 70.00 |" in markdown
+    assert "| top-1, last step | top-1, averaged | top-5 | minutes |" in markdown
+    assert "| 50.00 (1) | 70.00 (1) | 80.00 (1) | 1.50 (1) |" in markdown
     assert "Accuracies in per cent of the test and validation examples." in markdown
     assert not {"averaged", "last_step", "selection"} & {*rows[0]}  # they are rows
 
@@ -309,7 +322,7 @@ def test_a_table_has_a_row_of_a_cell_for_each_metric_that_it_asks_for(table):
 def test_weights_and_split_are_shown_only_where_they_differ(table):
     rows, markdown, _ = table(**ONE, said={"b1": HELD_OUT}, metrics=[AVERAGED, AVERAGED | {"name": "top5"}])
     assert [(row["weights"], row["split"]) for row in rows] == [("averaged", "test")] * 2
-    assert "weights |" not in markdown and "split |" not in markdown
+    assert "| top-1 | top-5 |" in markdown
     assert "of the moving average of the weights at the last step" in markdown
 
 
@@ -333,7 +346,7 @@ def test_the_authors_protocol_holds_nothing_out_though_its_test_split_stands_for
     metrics = [LAST | {"split": "validation"}, LAST]
     rows, markdown, _ = table(cells=[AUTHORS], accuracy=dict.fromkeys(runs, 0.5), said=runs, metrics=metrics, published=[])
     assert [row["state"] for row in rows] == ["nothing held out", "run"]
-    assert "Protocol paper:" in markdown and "Selection:" not in markdown
+    assert "Authors' code (the protocol `paper`):" in markdown and "choosing the best epoch" not in markdown
 
 
 TRAINING = {"said": dict.fromkeys(("a1", "a2", "a3"), HELD_OUT), "cells": CELLS[:1]}
@@ -426,11 +439,32 @@ def test_numbers_are_short_and_a_dash_stands_for_nothing(value, decimals, text):
     [
         ({}, ["σ the least for the ε", "examples steered"], "nothing was chosen"),
         ({"held_out": 0}, ["nothing was chosen"], "examples steered"),
-        ({"sigma": 3.0}, ["σ as given"], "σ the least"),
+        ({"sigma": 3.0}, ["σ as the configuration gives it"], "σ the least"),
     ],
 )
 def test_the_note_says_what_chose_and_where_sigma_comes_from(at, said, unsaid):
     from dpvision.reporting.kinds import accuracy
 
-    note = accuracy.notes({"cells": [{"at": AT | at}]}, {}, pd.DataFrame({"metric": ["top1"]}))[0]
+    note = accuracy.notes({"cells": [{"at": AT | at}]}, {}, pd.DataFrame({"metric": ["top1"], "state": ["run"]}))[0]
     assert all(text in note for text in said) and unsaid not in note
+
+
+# --- cells that have no record yet ---
+
+
+def test_what_is_planned_and_has_no_record_says_so_at_its_own_place(table):
+    """Show a folder of kept results in which the authors' protocol and another ε are planned, and not there."""
+    absent = [AUTHORS["at"], AT | {"epsilon": 9.88}]
+    printed = [PUBLISHED[0], PUBLISHED[0] | {"at": PRINTED | {"epsilon": 9.88}, "value": 73.0}]
+    rows, markdown, _ = table(cells=CELLS[:1], absent=absent, published=printed, rows=["protocol"], columns=["epsilon"])
+    assert [row["state"] for row in rows] == ["run", "not run"]
+    assert "| clean | 71.00 ± 2.65 (3) / 71.4 | not run / 73.0 |" in markdown
+    assert "| authors' code | not run / 71.4 | – |" in markdown
+
+
+def test_a_printed_number_keeps_the_decimals_that_its_like_have(table):
+    printed = [
+        PUBLISHED[0] | {"at": PRINTED | {"epsilon": epsilon}, "value": value} for epsilon, value in ((1, 73.0), (2, 81.25))
+    ]
+    markdown = table(published=[PUBLISHED[0], *printed])[1]
+    assert "not run / 73.0 |" in markdown and "not run / 81.25 |" in markdown and "/ 71.4 |" in markdown

@@ -488,6 +488,17 @@ def test_accuracies_decide_what_is_given_up_whatever_the_objective(place, preten
     assert best["validation_loss"] == 9.0
 
 
+def test_the_objective_may_be_the_averaged_weights_accuracy(place):
+    """Both accuracies of every trial stand in the table; the average's, which differ, decide."""
+    here = place(objective="averaged_validation_top1")
+    here.spec["run"]["recipe"]["averaging"] = {"decay": 0.5}
+    best = here.work().conclude()
+    by_average = {row["model.groups"]: float(row["averaged_validation_top1"]) for row in here.rows()}
+    assert by_average != {row["model.groups"]: float(row["validation_top1"]) for row in here.rows()}
+    assert best["averaged_validation_top1"] == max(by_average.values()) == by_average[str(best["values"]["model.groups"])]
+    assert "validation_top1" not in best
+
+
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
 def test_no_finite_loss_is_worse_than_any_other(place, pretend, loss):
     known = {1: (0.9, loss), 2: (0.1, 1e9), 4: (0.9, loss), "channels": (0.9, loss)}

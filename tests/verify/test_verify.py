@@ -219,12 +219,12 @@ def test_a_spec_in_the_plan_that_is_not_that_of_its_folder_is_found(damaged, sta
 def test_an_archive_of_another_format_is_refused_by_name_and_says_what_verifies_it(damaged):
     damaged.edit(damaged.folder / "archive.json", "format", to=1)
     with pytest.raises(
-        UserError, match=r"unpacked was .* another version .* \(format 1, here 2\).*make setup in source/\) verifies it"
+        UserError, match=r"unpacked was .* another version .* \(format 1, here 3\).*make setup in source/\) verifies it"
     ):
         verify(damaged.folder)
     about = read_json(damaged.folder / "archive.json")
     write_json(damaged.folder / "archive.json", {key: value for key, value in about.items() if key != "format"})
-    with pytest.raises(UserError, match=r"\(format 1, here 2\): nothing in it was verified"):
+    with pytest.raises(UserError, match=r"\(format 1, here 3\): nothing in it was verified"):
         verify(damaged.folder)  # of a time when it had none
 
 
@@ -232,9 +232,11 @@ def test_results_of_another_format_are_refused_by_name_and_say_what_makes_them_a
     results = Path(shutil.copytree(made.root / made.plan.results, tmp_path / "tiny"))
     spec = read_json(results / "plan/table1.json")
     cells = [cell["at"] | {"runs": cell["work"]["train"]} for cell in spec["cells"]]
-    write_json(results / "plan/table1.json", spec | {"cells": cells})
-    with pytest.raises(UserError, match=r"plan/table1.json was written by another version .*`python -m dpvision keep`"):
-        verify(results)
+    for old, number in (({"cells": cells}, 1), ({"columns": "protocol"}, 2)):
+        write_json(results / "plan/table1.json", spec | old)
+        said = rf"plan/table1.json was written by another version .*\(format {number}, here 3\).*`python -m dpvision keep`"
+        with pytest.raises(UserError, match=said):
+            verify(results)
 
 
 def test_an_edited_cell_of_a_table_is_named_by_row_and_column(damaged):

@@ -55,6 +55,9 @@ def main() -> None:
     audited.add_argument("--scale", help="instead of the one in config/config.yaml")
     claims = command("claims", _claims, "write the page of claims from the records that there are now, and run nothing")
     claims.add_argument("--scale", help="instead of the one in config/config.yaml")
+    draw = command("draw", _draw, "make a table or figure of the records that there are now, and run nothing")
+    draw.add_argument("artifact", help="a table or figure: table1")
+    draw.add_argument("--scale", help="instead of the one in config/config.yaml")
     keep = command("keep", _keep, "copy the small files of results to a folder to commit, with tables, figures, a page")
     keep.add_argument("folder", type=Path, help="folder to write; results that lie there already stay and are shown too")
     keep.add_argument("--scale", help="instead of the one in config/config.yaml")
@@ -207,6 +210,15 @@ def _claims(scale: str | None) -> None:
         raise UserError(f"there are no claims: no artifact of {' or '.join(planned.papers)} is of the kind claims")
     for name in pages:
         print("\n".join([*listing(write_so_far(planned, name, _here())), "", *planned.targets(name)]))
+
+
+def _draw(artifact: str, scale: str | None) -> None:
+    from dpvision.looking.overview import artifacts_of
+    from dpvision.reporting.so_far import draw_so_far
+
+    planned = _load(scale)
+    for name in artifacts_of(planned, [artifact]):
+        print("\n".join([f"{name}: {draw_so_far(planned, name, _here())}", *planned.targets(name)]))
 
 
 def _models(classes: int, size: int, channels: int, json: bool, count: bool) -> None:

@@ -144,7 +144,7 @@ def _paper(name: str, dataset: dict[str, Any], from_scratch: bool) -> dict[str, 
             "kind": "by_class",
             "title": f"{dataset['title']}: accuracy by class",
             "cells": ["head"],
-            "columns": "epsilon",
+            "columns": ["epsilon"],
         },
         f"{name}_figure": {
             "kind": "pareto",

@@ -52,11 +52,29 @@ class Table(OfCells):
     statistic: Literal["median", "mean", "best"] = "median"
     """Statistic over the seeds."""
     spread: Literal["standard_deviation", "standard_error"] | None = None
-    """Spread over seeds, behind ±: the standard deviation with n - 1, or that divided by the root of n; null: none."""
+    """Spread over the seeds, behind ±: the standard deviation with n - 1, or that divided by the root of n. Null: people read
+    the standard deviation, but of the best of the seeds none, and the CSV has no column of it."""
     published: Name | None = None
     """The artifact whose printed numbers stand beside ours; its own where absent."""
-    columns: str | None = None
-    """A coordinate whose values are laid out as columns, for people who read it; a printed number is then of a whole row."""
+    panels: Distinct[str] | None = None
+    """Coordinates that have a table each, one below the other, where people read it. Where panels, rows and columns are all
+    null: data sets."""
+    rows: Distinct[str] | None = None
+    """Coordinates that tell its rows apart: those of cells, metric, weights, split or statistic. Whatever else tells two
+    numbers apart becomes a row's by itself."""
+    columns: Distinct[str] | None = None
+    """Coordinates that tell its columns apart. Where panels, rows and columns are all null: ε."""
+    names: dict[str, dict[str, str]] | None = None
+    """Names of values there, in the order of rows and columns: {model: {resnet9: No ScaleNorm}}. Values of the same name share
+    a row or a column."""
+
+    LAYOUT: ClassVar[dict[str, list[str]]] = {}
+    """Panels, rows and columns where none of them is said."""
+
+    def layout(self) -> dict[str, list[str]]:
+        """Return the panels, rows and columns that are said."""
+        said = {"panels": self.panels, "rows": self.rows, "columns": self.columns}
+        return {direction: names for direction, names in said.items() if names}
 
 
 class Figure(Artifact):

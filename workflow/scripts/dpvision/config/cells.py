@@ -75,6 +75,8 @@ class Budget(Strict):
 
     epsilon: Epsilon | Literal["solve"] = "solve"
     """The privacy level; solve: what σ and the recipe's length spend."""
+    nominal: Epsilon | None = None
+    """ε in print, of cells whose own ε is another: it names a row of a table, and decides nothing."""
     sigma: Annotated[float, Field(gt=0)] | None = None
     """Noise multiplier: the standard deviation of the noise divided by the clipping norm."""
     steps: Literal["solve"] | None = None

@@ -43,6 +43,8 @@ class Dataset(Strict):
 
     title: str
     """Name of the data set, and who made it."""
+    label: str | None = None
+    """Short name, for tables; null: its name in this file. A display label."""
     licence: str
     """Licence, printed by the download."""
     sources: list[Annotated[Archive | NpmPackage | PythonPackage, Field(discriminator="kind")]] = []

@@ -62,9 +62,9 @@ class Search(Strict):
     trials: Positive
     """Number of trials to finish; with `sampler: covered`, their mean number. No combination is tried twice but by that
     sampler, so at most as many as there are."""
-    objective: Annotated[Literal["validation_top1", "validation_loss"], Later] = "validation_top1"
-    """Measure of the best trial: the most accuracy, or the least loss, on the examples held out, after the last step. A
-    loss that is no finite number is worse than any other."""
+    objective: Annotated[Literal["validation_top1", "averaged_validation_top1", "validation_loss"], Later] = "validation_top1"
+    """Measure of the best trial: the most accuracy, or the least loss, on the examples held out, after the last step;
+    averaged_: of the moving average of the weights. A loss that is no finite number is worse than any other."""
     sampler: Annotated[Literal["tpe", "grid", "random", "covered"], Later] = "tpe"
     """Source of values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; chance; or
     chance as a theorem on the privacy of a search asks for it (Papernot and Steinke 2022): each trial draws its values

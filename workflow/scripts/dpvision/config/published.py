@@ -1,5 +1,9 @@
 """config/papers/NAME/published.yaml."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from dpvision.config.base import Name
 from dpvision.config.cells import Where
 from dpvision.config.metrics import Examples, Weights
@@ -20,5 +24,7 @@ class Published(Where):
     """Statistic over the repetitions, as the paper says it."""
     value: float
     """The number."""
+    spread: Annotated[float, Field(gt=0)] | None = None
+    """What stands behind it as ±: the standard deviation over the repetitions, or what the statistic says."""
     note: str | None = None
     """Remark that a reader of the number needs."""

@@ -21,6 +21,9 @@ from dpvision.plan.resources import cost_of, limits, megabytes
 from dpvision.plan.specs import Spec
 from dpvision.plan.stages import STAGES, Key
 
+DAY = 24 * 3600.0
+SEASON, YEAR = 90 * DAY, 365 * DAY
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -251,5 +254,14 @@ def as_text(plan: Plan, found: dict[str, Any]) -> str:
             "",
             f"what artifacts share counts once in the last line; on {devices}: {clock(found['wall_seconds'])}, "
             f"the longest job {clock(found['longest_job_seconds'])}, {found['checkpoint_bytes'] / 1e6:.0f} MB of checkpoints",
+            *too_long(found["total"]["device_seconds_left"]),
         ]
     )
+
+
+def too_long(seconds: float) -> list[str]:
+    """Warn of what would take one device more than a season."""
+    if seconds < SEASON:
+        return []
+    took = f"{seconds / YEAR:.1f} years" if seconds >= YEAR else f"{seconds / DAY:.0f} days"
+    return [f"one device would take {took}: --budget HOURS picks what is affordable, --scale simulate predicts accuracies"]

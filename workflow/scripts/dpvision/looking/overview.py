@@ -4,10 +4,12 @@ import itertools
 from pathlib import Path
 
 from dpvision.errors import UserError
+from dpvision.looking.estimate import too_long
 from dpvision.looking.text import aligned, counted
 from dpvision.plan.plan import Plan
 from dpvision.plan.reading import nearest
-from dpvision.plan.stages import STAGES
+from dpvision.plan.resources import cost_of, limits
+from dpvision.plan.stages import STAGES, Key
 
 
 def overview(plan: Plan, targets: list[str], root: Path) -> str:
@@ -26,10 +28,17 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
             parts.append(f"{counted(*entry.words, len(of))} ({sum(of)} made)")
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), "", ", ".join(parts)]
     lines += plan.left_out_for_data() if "all" in targets else []
+    lines += too_long(_guessed(plan, [key for key, made in done.items() if not made]))
     files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
     if files:
         lines += ["", "made:", *(f"  {group}" for group in files)]
     return "\n".join(lines)
+
+
+def _guessed(plan: Plan, left: list[Key]) -> float:
+    """Return the seconds that work takes one device at the speed that the scale counts on."""
+    costs = {key: cost for key in left if (cost := cost_of(plan, key, workers=1)) and cost.is_known}
+    return sum(cost.work / limits(plan, key[0]).speed for key, cost in costs.items())
 
 
 def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:

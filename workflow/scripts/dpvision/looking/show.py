@@ -1,5 +1,7 @@
 """A run's card: what it is, what came out, what it spent, how it went."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from dpvision.logs import clock
@@ -8,6 +10,7 @@ from dpvision.looking.status import how_far
 from dpvision.looking.text import aligned, curve
 from dpvision.plan import specs
 from dpvision.plan.specs import Spec
+from dpvision.provenance import departures
 
 SETS = ("train", "validation", "test")
 LENGTH = ("epochs", "steps", "batch")
@@ -30,6 +33,7 @@ def as_json(run: Run) -> dict[str, Any]:
 
 
 def as_text(run: Run) -> str:
+    lines = [headline(run), verdict(doubts(run))] if run.metrics else []
     rows = [("run", run.folder), ("state", _state_in_words(run))]
     if run.artifacts:
         rows.append(("shown in", ", ".join(run.artifacts)))
@@ -38,12 +42,49 @@ def as_text(run: Run) -> str:
     rows += privacy_rows(run)
     if run.provenance:
         rows += made_rows(run)
-    lines = aligned(rows)
+    lines += aligned(rows)
     if run.metrics:
         lines += ["", *_metrics(run.metrics)]
     if run.history:
         lines += ["", *_curve(run)]
     return "\n".join(lines)
+
+
+def headline(run: Run, network: str = "", data: str = "") -> str:
+    """Say in a line what a run that is done is and how well it does; names are those of its spec where none are given."""
+    assert run.spec and run.metrics
+    spec, of_authors = run.spec, "protocol" in run.spec
+    at, when = ("best_epoch", "best epoch by test (authors' protocol)") if of_authors else ("last_step", "last step")
+    who = f"{network or spec['model']['slug']} on {data or spec['data']['name']}, {_level(run)}, seed {spec['seed']}"
+    top1 = run.metrics[at]["test"]["top1"]
+    return f"{who}: {'no finite' if top1 is None else f'{top1:.2%}'} test accuracy, {when}."
+
+
+def _level(run: Run) -> str:
+    """Say the ε of a run's budget, or what it spent where the budget has none."""
+    spec = run.spec or {}
+    if not spec["budget"]:
+        return "not private"
+    ledger = run.ledger or {}
+    spent = ledger.get("simulated", ledger).get("epsilon", {}).get("rdp")
+    epsilon = spec["budget"].get("epsilon", "solve")
+    said = f"ε = {epsilon:g}" if epsilon != "solve" else f"ε = {spent:.3f}" if spent else "ε as spent"
+    return f"{said}, simulated and not private" if "simulated" in ledger else said
+
+
+def doubts(run: Run) -> list[str]:
+    """Return what one should know of a run before trusting it, as far as its record says it."""
+    said = departures(run.provenance or {"stage": ""})
+    numbers = [value for row in run.history for value in row.values() if value is not None]
+    parts = [part for at in (run.metrics or {}).values() for part in at.values() if isinstance(part, dict)]
+    if not all(map(math.isfinite, numbers)) or any(value is None for part in parts for value in part.values()):
+        said.append("its loss or accuracy was no finite number at some time")
+    return said + ([f"made by other code than is here ({run.other_code})"] if run.other_code else [])
+
+
+def verdict(doubts: Sequence[str]) -> str:
+    """Say in a line whether anything is wrong with a run."""
+    return f"To know before trusting it: {'; '.join(doubts)}." if doubts else "Nothing to warn of."
 
 
 def state(run: Run) -> str:

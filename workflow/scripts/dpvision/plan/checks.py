@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpvision.config.artifacts import Artifact
+from dpvision.config.artifacts import Artifact, Table
 from dpvision.config.cells import Cells, PaperProtocol, Split, Start
 from dpvision.config.datasets import Dataset
 from dpvision.config.metrics import measured
@@ -25,11 +25,12 @@ from dpvision.plan.reading import KINDS, Document, complaint, nearest, plain_val
 from dpvision.plan.renyi import steps_within
 from dpvision.plan.resources import OTHERS
 from dpvision.plan.stages import ANALYSES, STAGES
-from dpvision.reporting.coordinates import row_coordinates
+from dpvision.reporting.coordinates import telling
+from dpvision.reporting.layout import OF_NUMBERS, collisions
 from dpvision.training.schedules import follows_validation
 
 Documents = list[Document]
-NUMBER = {"metric", "weights", "split", "statistic", "value"}  # keys of a published row, beside its coordinates
+NUMBER = {"metric", "weights", "split", "statistic", "value", "spread"}  # keys of a published row, beside its coordinates
 # the sections of a paper whose keys are names
 NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
 
@@ -134,7 +135,8 @@ def of_paper(
         yield from _of_model(name, model, paper, documents)
     for name, recipe in paper.recipes.items():
         solved = [bool(cells.budget and cells.budget.steps) for cells in paper.cells.values() if cells.recipe == name]
-        if (recipe.epochs is None) == (recipe.steps is None) and not (solved and all(solved) and recipe.epochs is None):
+        # all that train by it solve their steps; so do those that a scale leaves out, as nothing says otherwise
+        if (recipe.epochs is None) == (recipe.steps is None) and not (all(solved) and recipe.epochs is None):
             one = "needs either epochs or steps, how long to train" + ("" if recipe.epochs is None else ", and has both")
             yield complaint(documents, ("recipes", name), one)
     for name in paper.searches:
@@ -400,6 +402,9 @@ def _of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) 
         yield complaint(documents, ("searches", name, "split", "validation"), below)
         return
     trained_by = [cell.recipe, *([paper.recipes[search.recipe]] if search.recipe in paper.recipes else [])]
+    if search.objective.startswith("averaged_") and not trained_by[-1].averaging:
+        lacking = f"the trainings of {cell.group} keep no average of the weights; give their recipe `averaging`"
+        yield complaint(documents, ("searches", name, "objective"), lacking, search.objective)
     for key, values in search.as_spec()["space"].items():
         faults = (
             fault
@@ -508,7 +513,7 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
 
 
 def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:
-    """Yield a line for two cells of an artifact that have the same coordinates, and for a column that is none of them."""
+    """Yield a line for two cells of an artifact that have the same coordinates, and for what is wrong with its layout."""
     for name, artifact in paper.artifacts.items():
         first: dict[str, Cell] = {}
         for cell in shown(paper, cells, name):
@@ -516,9 +521,37 @@ def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator
             if same is not cell:
                 both = f"{same.group} and {cell.group} both have the cell {named(cell.at)}; show one of them"
                 yield complaint(documents, ("artifacts", name, "cells"), both, getattr(artifact, "cells", []))
-        coordinates = list(dict.fromkeys(key for cell in first.values() for key in cell.at))
-        if (column := getattr(artifact, "columns", None)) and column not in coordinates:
-            yield unknown(documents, ("artifacts", name, "columns"), "coordinate", column, coordinates, column, " of its cells")
+        if isinstance(artifact, Table):
+            yield from _of_layout(name, artifact, list(first.values()), paper, documents)
+
+
+def _of_layout(name: str, table: Table, cells: list[Cell], paper: Paper, documents: Documents) -> Iterator[str]:
+    """Yield a line for a coordinate that no cell of a table has, or that has two places, and for names that are wrong."""
+    coordinates = [*dict.fromkeys(key for cell in cells for key in cell.at), *OF_NUMBERS]
+    places: dict[str, str] = {}
+    for direction, chosen in table.layout().items():
+        for i, coordinate in enumerate(chosen):
+            path: tuple = ("artifacts", name, direction, i)
+            if coordinate not in coordinates:
+                yield unknown(documents, path, "coordinate", coordinate, coordinates, coordinate, " of its cells")
+            elif places.setdefault(coordinate, direction) != direction:
+                yield complaint(documents, path, f"stands in {places[coordinate]} already; keep one of them", coordinate)
+    for coordinate, names in (table.names or {}).items():
+        if coordinate not in coordinates:
+            yield unknown(
+                documents,
+                ("artifacts", name, "names", coordinate),
+                "coordinate",
+                coordinate,
+                coordinates,
+                among=" of its cells",
+            )
+        known = {"model": list(paper.models), "recipe": list(paper.recipes)}.get(coordinate, list(names))
+        for value in (value for value in names if value not in known):
+            yield unknown(documents, ("artifacts", name, "names", coordinate, value), coordinate, value, known)
+    for one, other in collisions([(cell.group, cell.at) for cell in cells], table.names or {}):
+        alike = f"cells of {one} and {other} would share a place: they differ only in what is called the same"
+        yield complaint(documents, ("artifacts", name, "names"), alike)
 
 
 def of_published(rows: list[Published], artifacts: list[str], documents: Documents) -> Iterator[str]:
@@ -536,18 +569,19 @@ def of_published(rows: list[Published], artifacts: list[str], documents: Documen
 def of_rows(rows: list[Published], paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:
     """Yield a line for a number that is of two cells of an artifact, or a cell that has two numbers.
 
-    Where an artifact lays a coordinate out as columns, a number is of the whole row.
+    A number that says no protocol is of both: it stands beside ours and beside what the authors' code reaches.
     """
     for name, artifact in paper.artifacts.items():
         there = shown(paper, cells, name)
-        telling = row_coordinates([cell.at for cell in there], getattr(artifact, "columns", None))
+        by_protocol = [[cell.at for cell in there if cell.at["protocol"] == protocol] for protocol in ("clean", "paper")]
+        told_apart = list(dict.fromkeys(key for ats in by_protocol for key in telling(ats)))
         first: dict[tuple, int] = {}
         for i, row in enumerate(rows):
             if not hasattr(artifact, "published") or row.artifact != (artifact.published or name):
                 continue
             said = row.coordinates()
             ats = [cell.at for cell in there if said.items() <= cell.at.items()]
-            found = [(named({key: at.get(key) for key in telling}), at["protocol"]) for at in ats]
+            found = [(named({key: at.get(key) for key in told_apart}), at["protocol"]) for at in ats]
             places = list(dict.fromkeys(place for place, _ in found))
             if len(places) > 1:
                 two = f"is of two cells of {name}: {places[0]}; and {places[1]}. Say more of its coordinates"

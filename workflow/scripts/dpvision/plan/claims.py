@@ -1,29 +1,23 @@
 """The way from a paper's sentences to what decides them: comparisons of cells, each with the work that it rests on.
 
-A claim names cells as the paper has them. A scale may have another data set in their place, which is compared then, or
-leave them out: no run is made for a claim alone, so such a side has none, and the claim is not run.
+A claim names cells as the paper has them. A scale may have others in their place, which decide nothing, or leave them out:
+no run is made for a claim alone, so such a side has none, and the claim is not run.
 """
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from dpvision.config.claims import Claim, Comparison, Curvature, Effect, Moment, Parameters, Side
+from dpvision.config.claims import Claim
+from dpvision.config.comparisons import At, Comparison, Effect, Side
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Document, complaint, unknown
 from dpvision.plan.specs import Spec
 
-PRINTED = {  # number in hessian.json -> metric in published.yaml
-    "trace": "trace",
-    "trace_full": "trace",
-    "lambda_max_power": "largest_eigenvalue",
-    "ritz_negative": "negative_eigenvalues",
-    "condition_largest_to_smallest_magnitude": "condition_number",
-    "condition_smallest_positive_to_largest": "condition_number",
-    "condition_most_negative_to_largest": "condition_number",
-}
 WHAT = {"dataset": "data set", "epsilon": "ε"}
+Options = dict[str, Any]  # dotted key -> value
 
 
 class Resolver(NamedTuple):
@@ -53,14 +47,17 @@ class Resolver(NamedTuple):
                     yield unknown(documents, (name, "artifacts", i), "artifact", artifact, known, artifact)
             for i, comparison in enumerate(claim.comparisons):
                 at = (name, "comparisons", i)
-                for sides in comparison.sides(claim.where):
-                    if len(sides) > 1 and sides[0].where == sides[1].where and not isinstance(comparison, Moment):
-                        itself = f"compares {sides[0].where['model']} with itself"
-                        yield complaint(documents, at, f"{itself}; say what differs, as by against: {{recipe: ...}}")
-                    for side in sides:
-                        yield from self._problem(side, claim, comparison, at, documents)
-                if isinstance(comparison, Moment):
-                    yield from self._of_places(comparison, at, documents)
+                yield from self._of_comparison(comparison, claim, at, documents)
+                for below, fault in comparison.faults(self.printed.models):
+                    yield complaint(documents, (*at, *below), fault, _value(comparison, below))
+
+    def _of_comparison(self, comparison: Comparison, claim: Claim, at: tuple, documents: list[Document]) -> Iterator[str]:
+        for sides in comparison.sides(claim.where):
+            if comparison.compares_itself(sides):
+                itself = f"compares {sides[0].where['model']} with itself"
+                yield complaint(documents, at, f"{itself}; say what differs, as by against: {{recipe: ...}}")
+            for side in sides:
+                yield from self._problem(side, claim, comparison, at, documents)
 
     def _problem(self, side: Side, claim: Claim, comparison: Comparison, at: tuple, documents: list[Document]) -> Iterator[str]:
         """Yield the first of its coordinates that no cell has beside those before it, or that two cells have all of them."""
@@ -82,27 +79,19 @@ class Resolver(NamedTuple):
                 return
             left = found
             so_far[key] = value
-        if len(left) > 1 and not isinstance(comparison, Parameters):
+        if len(left) > 1 and not comparison.OF_NETWORK:
             one, other = left[:2]
             apart = [key for key in one.at if one.at[key] != other.at.get(key)]
             two = f"{one.group} ({_part(one.at, apart)}) and {other.group} ({_part(other.at, apart)})"
             yield complaint(
                 documents, at, f"selects two cells{of_these}, {two}: say which, as by where: {{{_part(one.at, apart[-1:])}}}"
             )
+        for cell in left[:1]:
+            for below, fault in comparison.faults_of(cell, self.printed.searches):
+                yield complaint(documents, (*at, *below), fault, _value(comparison, below))
 
     def _in_print(self, side: Side) -> bool:
-        return any(self._of_side(row, side) for row in self.published)
-
-    @staticmethod
-    def _of_side(row: Published, side: Side) -> bool:
-        coordinates = row.coordinates()
-        return all(side.where.get(key, value) == value for key, value in coordinates.items()) and "model" in coordinates
-
-    def _of_places(self, moment: Moment, at: tuple, documents: list[Document]) -> Iterator[str]:
-        for below, model, place in moment.places():
-            if place == "V_A^S" and model in self.printed.models and not getattr(self.printed.models[model], "scale_norm", 0):
-                none = f"{model} has no ScaleNorm to look behind; allowed: V_R, V_F, V_A"
-                yield complaint(documents, (*at, *below), none, place)
+        return any(_of_side(row, side) for row in self.published)
 
     # --- what decides them at the scale ---
 
@@ -113,7 +102,8 @@ class Resolver(NamedTuple):
         for comparison in (one for claim in made for one in claim["comparisons"]):
             for side in (side for side in comparison["sides"] if side["work"]):
                 of_seeds = tuple(seed for names in side["work"].values() for seed in names)
-                cell = cells.setdefault((named(side["at"]), of_seeds), {**side, "work": {}, "reads": []})
+                about = {key: value for key, value in side.items() if key != "instead"}
+                cell = cells.setdefault((named(side["at"]), of_seeds), {**about, "work": {}, "reads": []})
                 for stage, names in side["work"].items():
                     cell["work"].setdefault(stage, {}).update(names)
                 cell["reads"] += [comparison["reads"]] * (comparison["reads"] not in cell["reads"])
@@ -128,16 +118,19 @@ class Resolver(NamedTuple):
         about = claim.model_dump(include={"text", "section", "artifacts", "reading", "combined"})
         return {"name": name, **about, "comparisons": comparisons}
 
-    def _comparison(self, comparison: Any, sides: list[Side], claim: Claim, with_work: Callable[[Cell, str], Spec]) -> Spec:
-        spec: Spec = {"kind": comparison.kind, "reads": comparison.READS} | {
-            key: getattr(comparison, key) for key in comparison.OWN
-        }
-        spec["sides"] = [self._side(comparison, side, claim, with_work) for side in sides]
+    def _comparison(
+        self, comparison: Comparison, sides: list[Side], claim: Claim, with_work: Callable[[Cell, str], Spec]
+    ) -> Spec:
+        spec: Spec = {"kind": comparison.kind, "reads": comparison.reads()}
+        printed = [self._as_printed(side, claim) for side in sides]
+        telling = _telling([cell for cells in printed for cell in cells[:1]])
+        spec["sides"] = [
+            self._side(comparison, side, cells, telling, with_work) for side, cells in zip(sides, printed, strict=True)
+        ]
+        spec |= comparison.said()
         if isinstance(comparison, Effect):
             spec["claimed"] = comparison.claimed.model_dump()
             spec |= {"published": comparison.published, "printed": self._numbers(comparison, sides)}
-        if isinstance(comparison, Moment):
-            spec["places"] = [place for _, _, place in comparison.places()]
         return spec
 
     def _candidates(self, claim: Claim) -> list[Cell]:
@@ -148,47 +141,108 @@ class Resolver(NamedTuple):
         points = {cell.point for name in known for cell in shown(self.printed, self.as_printed, name)}
         return [cell for cell in self.as_printed if cell.point in points]
 
-    def _side(self, comparison: Any, side: Side, claim: Claim, with_work: Callable[[Cell, str], Spec]) -> Spec:
-        """Return the cell with its work; without work where the scale leaves it out."""
-        stage = comparison.READS.split("/")[0]
-        points = [cell.point for cell in self._candidates(claim) if side.where.items() <= cell.at.items()]
-        found = [cell for point in points for cell in self.cells if cell.point == point and self._shows(cell, stage)]
-        if not found or not self._comparable(comparison, found[0]):
-            return {"at": side.where, "work": {}}
-        made = with_work(found[0], stage)
-        if isinstance(comparison, Parameters):  # one run's weights have them all
+    def _as_printed(self, side: Side, claim: Claim) -> list[Cell]:
+        """Return the printed paper's cells that a side selects: one, or all that have the network."""
+        return [cell for cell in self._candidates(claim) if side.where.items() <= cell.at.items()]
+
+    def _side(
+        self,
+        comparison: Comparison,
+        side: Side,
+        printed: list[Cell],
+        telling: set[str],
+        with_work: Callable[[Cell, str], Spec],
+    ) -> Spec:
+        """Return the cell with its work, and what the scale has in the place of what; without work where it leaves it out."""
+        stage = comparison.reads().split("/")[0]
+        pairs = [(one, cell) for one in printed for cell in self.cells if cell.point == one.point]
+        there = [(one, cell) for one, cell in pairs if self._shows(cell, stage)]
+        if not there:
+            near = [cell for one, cell in pairs if cell.at["dataset"] == one.at["dataset"]] + printed
+            return {"at": side.where if comparison.OF_NETWORK or not near else near[0].at, "work": {}}
+        instead = self._instead(*there[0], side, set() if comparison.OF_NETWORK else telling)
+        if instead and comparison.AGAINST_PRINT:
+            return {"at": there[0][1].at, "work": {}, "instead": instead}
+        made = with_work(there[0][1], stage)
+        if comparison.OF_NETWORK:  # one run's weights have them all
             made["work"] = {stage: dict(list(made["work"][stage].items())[:1])}
-        return made
+        return made | ({"instead": instead} if instead else {})
 
     def _shows(self, cell: Cell, stage: str) -> bool:
         """Whether some artifact of the scale has the work made that a comparison looks at."""
         for name, artifact in self.here.artifacts.items():
-            stages = set(artifact.stages()) - {"search"}
-            if (stage in stages or (stage == "train" and stages)) and cell in shown(self.here, [cell], name):
+            stages = set(artifact.stages())  # whatever is made of trained weights has a training made, and its search
+            makes = {"search": stages, "train": stages - {"search"}}.get(stage, stages & {stage})
+            if makes and cell in shown(self.here, [cell], name):
                 return True
         return False
 
-    def _comparable(self, comparison: Any, cell: Cell) -> bool:
-        """Not with a number in print: another data set's accuracy, another network's count, in which groups play no part."""
-        if comparison.kind not in ("level", "parameters"):
-            return True
-        same_data = self.printed.cells[cell.group].dataset == self.here.cells[cell.group].dataset
-        model = cell.at["model"]
-        one, other = (paper.models[model].model_dump(exclude={"label", "groups"}) for paper in (self.printed, self.here))
-        return same_data and (comparison.kind == "level" or one == other)
+    def _instead(self, printed: Cell, here: Cell, side: Side, telling: set[str]) -> dict[str, list]:
+        """Return what the scale has in the place of what: of the coordinates that the claim names, of the network, and of
+        what tells the sides apart; each with the paper's value and the scale's.
 
-    def _numbers(self, comparison: Any, sides: list[Side]) -> list[float] | None:
+        What the paper leaves to a search is its own with any value.
+        """
+        found = {key: [value, here.at.get(key)] for key, value in side.where.items() if here.at.get(key) != value}
+        free = set(self.printed.searches[printed.at["search"]].space) if printed.at["search"] else set()
+        free |= {f"model.{key}" for key in printed.model.searched()}
+        was, now = _options(printed), _options(here)
+        about = [key for key in [*was, *now] if key.startswith("model.") or key in telling]
+        about = [key for key in about if not any(key == one or key.startswith(f"{one}.") for one in free)]
+        changed = {key: [was.get(key), now.get(key)] for key in about if was.get(key) != now.get(key)}
+        if "model.family" in changed:  # another family has other options: it says enough by itself
+            changed = {key: values for key, values in changed.items() if key == "model.family" or key in telling}
+        return found | changed
+
+    def _numbers(self, comparison: Comparison, sides: list[Side]) -> list[float] | None:
         """Return the numbers in print, of each side; for the best of some, of each side the best, then the median."""
-        metric = PRINTED[comparison.quantity] if isinstance(comparison, Curvature) else getattr(comparison, "metric", None)
-        statistics = [True, False] if comparison.kind == "best_of" else [False]
-        found = [self._printed(side, metric, best) for best in statistics for side in sides]
+        found = [self._printed(side, comparison, metric, best) for metric, best in comparison.in_print() for side in sides]
         return None if None in found else [number for number in found if number is not None]
 
-    def _printed(self, side: Side, metric: str | None, best: bool) -> float | None:
-        of_test = [row for row in self.published if row.metric == metric and row.split in (None, "test")]
-        rows = (row for row in of_test if (row.statistic == "best") == best)
-        return next((row.value for row in rows if self._of_side(row, side)), None)
+    def _printed(self, side: Side, comparison: Comparison, metric: str | None, best: bool) -> float | None:
+        split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
+        rows = [row for row in self.published if row.metric == metric and (row.split or "test") == (split or "test")]
+        of_weights = [row for row in rows if weights in (None, row.weights)]
+        there = (row for row in of_weights if (row.statistic == "best") == best and _of_side(row, side))
+        return next((row.value for row in there), None)
+
+
+def modules(page: Spec) -> list[str]:
+    """Return the modules of the comparisons that a page of claims makes; none of any other artifact."""
+    kinds = {comparison["kind"] for claim in page.get("claims", []) for comparison in claim["comparisons"]}
+    return [f"dpvision.reporting.comparisons.{kind}" for kind in sorted(kinds)]
+
+
+def _value(comparison: Comparison, at: At) -> Any:
+    """Return what stands at a place below a comparison."""
+    return functools.reduce(lambda value, key: getattr(value, str(key)), at, comparison)
+
+
+def _of_side(row: Published, side: Side) -> bool:
+    coordinates = row.coordinates()
+    return all(side.where.get(key, value) == value for key, value in coordinates.items()) and "model" in coordinates
 
 
 def _part(at: dict[str, Any], keys: list[str]) -> str:
     return named({key: at[key] for key in keys})
+
+
+def _options(cell: Cell) -> Options:
+    """Return all that is said of a cell's network, recipe, split and budget."""
+    parts = {"model": cell.model, "recipe": cell.recipe, "split": cell.split, "budget": cell.budget}
+    return dict(_flat("", {key: part.model_dump(exclude={"label"}) for key, part in parts.items() if part}))
+
+
+def _flat(before: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        yield before, value
+        return
+    for key, below in value.items():
+        yield from _flat(f"{before}.{key}" if before else key, below)
+
+
+def _telling(cells: Iterable[Cell]) -> set[str]:
+    """Return the options in which the sides of a comparison differ: what it is about, beside what it names."""
+    sides = [_options(cell) for cell in cells]
+    keys = {key for side in sides for key in side}
+    return {key for key in keys if any(side.get(key) != sides[0].get(key) for side in sides)}

@@ -242,7 +242,7 @@ class _Loader:
                 {"at": row.coordinates(), **row.model_dump(include=checks.NUMBER, exclude_none=True)} for row in rows
             ]
         spec |= artifact.model_dump(exclude={"kind", "title", "cells", "epsilons", "published"}, exclude_none=True)
-        spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}")
+        spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}", *claims.modules(spec))
         self.plan.artifacts[name] = spec
         self.plan.papers[paper.name].append(name)
         self.plan.labels[name] = {
@@ -250,7 +250,13 @@ class _Loader:
             "title": artifact.title,
             "scale": self.scale.title,
             "models": models,
+            "datasets": self._dataset_labels(spec),
         }
+
+    def _dataset_labels(self, spec: Spec) -> dict[str, str]:
+        """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""
+        names = [of["at"].get("dataset") for of in [*spec.get("cells", []), *spec.get("published", [])]]
+        return {name: self.datasets[name].label or name for name in dict.fromkeys(names) if name in self.datasets}
 
     def cell(self, paper: Source, cell: Cell, stages: list[str], seeds: int | None = None) -> Spec:
         """Return a cell with the work of some stages that it has; analyses are added to the plan."""
@@ -262,6 +268,9 @@ class _Loader:
                 work[stage] = {seed: self._analysis(stage, run, paper.here) for seed, run in runs.items()}
             elif stage == "train":
                 work[stage] = runs
+            elif stage == "data":
+                name = specs.data_name(specs.data_spec(at["dataset"], self.datasets[at["dataset"]]))
+                work[stage] = {at["dataset"]: name}
             elif cell.study:
                 trials = self.plan.work["search", cell.study]["run"]
                 work[stage] = {str(trials["seed"]): cell.study}

@@ -13,7 +13,7 @@ from dpvision.plan.stages import STAGES, Key
 from dpvision.reporting.kinds import KINDS
 
 DATA = "results/data"  # shared by the scales: what is prepared there is named by its digest
-FORMAT = 2  # version of the artifacts' specs, in plan/ and in archives
+FORMAT = 3  # version of the artifacts' specs, in plan/ and in archives
 PROOFS = {"train": "provenance.json", "weights": "weights.json"}  # the digests of the weights that a stage leaves
 LABELS = "labels.json"  # file in a folder of kept results, beside its plan/
 

@@ -292,6 +292,10 @@ def with_solved_steps(run: Spec, steps: int) -> Spec:
     return {**run, "recipe": {**run["recipe"], "steps": steps}, "solved": ["steps"]}
 
 
+OBJECTIVES = ("validation_top1", "averaged_validation_top1", "validation_loss")
+"""What a search can choose by: columns of a training's history and of trials.csv."""
+
+
 def objective(study: Spec) -> str:
     """Return the column of trials.csv that decides which trial is best."""
     return study.get("objective", "validation_top1")
@@ -299,7 +303,7 @@ def objective(study: Spec) -> str:
 
 def score(of: str, value: float) -> float:
     """Return what a search maximises: the accuracy, or the loss with its sign changed; no finite loss is worst of all."""
-    if of == "validation_top1":
+    if of.endswith("top1"):
         return value
     return -value if math.isfinite(value) else -math.inf
 

@@ -1,169 +1,24 @@
 """Claims: a verdict on each sentence of a paper from the records that there are, as CSV, a page and a figure."""
 
-import csv
-import json
-import math
-import statistics
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpvision.files import read_json, write_csv, write_text
+from dpvision.files import write_csv, write_text
 from dpvision.plan.specs import Spec
-from dpvision.reporting.coordinates import cell_name, telling
+from dpvision.reporting.comparisons import COMPARISONS
+from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
 from dpvision.reporting.forest import write_forest
-from dpvision.reporting.verdicts import CONTRADICTED, NOT_RUN, RULES, SUPPORTED, VERDICTS, Estimate, combined, estimate, verdict
+from dpvision.reporting.measures import Named, text_of, work_of
+from dpvision.reporting.records import Records
+from dpvision.reporting.verdicts import NOT_HERE, RULES, VERDICTS, Estimate, combined, estimate, of_line, verdict
 from dpvision.reporting.words import simulation
 
-MARKS = dict(zip(VERDICTS, ("✔", "✘", "?", "–"), strict=True))
+MARKS = dict(zip(VERDICTS, ("✔", "✘", "?", "–", "–"), strict=True))
 NUMBERS = ["comparison", "kind", "dataset", "epsilon", "n", "effect", "low", "high", "unit", "of_medians", "published"]
-NUMBERS += ["above", "below", "about", "by_seed"]
+NUMBERS += ["above", "below", "about", "by_seed", "stand_ins"]
 INTRODUCTION = """\
 What the paper says, and whether the runs that there are bear it out. An effect is the first-named model's, in the unit that
 stands with it (points: percentage points of accuracy); *in print*: the same effect by the paper's own numbers."""
-
-
-class Records:
-    """The files of runs and analyses that there are, by what they are and by folder."""
-
-    def __init__(self, inputs: dict[str, list[str]]) -> None:
-        self.files = {(Path(file).name, Path(file).parent.name): Path(file) for files in inputs.values() for file in files}
-        self.read: dict[Path, Any] = {}
-
-    def json(self, name: str, folder: str) -> Any:
-        return self._cached(name, folder, read_json)
-
-    def rows(self, name: str, folder: str) -> list[dict[str, str]] | None:
-        return self._cached(name, folder, _csv_rows)
-
-    def parameters(self, folder: str) -> int | None:
-        return self._cached("weights.safetensors", folder, _parameter_count)
-
-    def _cached(self, name: str, folder: str, read: Callable[[Path], Any]) -> Any:
-        file = self.files.get((name, folder))
-        if file is None:
-            return None
-        if file not in self.read:
-            self.read[file] = read(file)
-        return self.read[file]
-
-
-def _csv_rows(file: Path) -> list[dict[str, str]]:
-    with open(file, encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def _parameter_count(file: Path) -> int:
-    """Of a trained network's weights, without the statistics that batch normalisation keeps. The file's head is JSON."""
-    with open(file, "rb") as weights:
-        head = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
-    kept = ("running_mean", "running_var", "num_batches_tracked", "__metadata__")
-    return sum(math.prod(entry["shape"]) for name, entry in head.items() if not name.endswith(kept))
-
-
-# --- what a run's record says: a number, or none where there is no such record or no finite number in it ---
-
-Measure = Callable[[Records, Spec, int, str], float | None]  # of a comparison's side, with a seed
-
-
-def work_of(comparison: Spec, side: int) -> dict[str, str]:
-    """Return by seed the work that is read of a side."""
-    stage = comparison["reads"].split("/")[0]
-    return comparison["sides"][side]["work"].get(stage, {})
-
-
-def accuracy(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
-    """Return that of the last step; of the averaged weights, where the recipe averages."""
-    metrics = records.json("metrics.json", work_of(comparison, side)[seed])
-    if metrics is None:
-        return None
-    return 100 * metrics.get("averaged", metrics["last_step"])["test"][comparison["metric"]]
-
-
-def curvature(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
-    found = records.json("hessian.json", work_of(comparison, side)[seed])
-    value = found and found[comparison["quantity"]]
-    return value if value is not None and value > 0 else None  # a ratio of others says nothing
-
-
-def seconds(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
-    """Return those of all sessions of a training that was interrupted."""
-    made = records.json("provenance.json", work_of(comparison, side)[seed])
-    return made and sum(session["seconds"] for session in made["sessions"])
-
-
-def reached(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
-    """Return when this side first had what both end with at least: another goal than a common one would favour one of them."""
-    found = [records.rows("history.csv", work_of(comparison, i)[seed]) for i in range(len(comparison["sides"]))]
-    both = [rows for rows in found if rows is not None]
-    if len(both) < len(found):
-        return None
-    goal = min(float(rows[-1]["test_top1"]) for rows in both)
-    there = next(row for row in both[side] if float(row["test_top1"]) >= goal)
-    unit: str = comparison["unit"]
-    return float(there[f"simulated_{unit}" if f"simulated_{unit}" in there else unit])
-
-
-def moment(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
-    rows = records.rows("histograms.csv", work_of(comparison, side)[seed])
-    if rows is None:
-        return None
-    bars = [
-        {key: float(row[key]) for key in row if key != "place"} for row in rows if row["place"] == comparison["places"][side]
-    ]
-    return _MOMENTS[comparison["moment"]](bars)
-
-
-def _skewness(bars: list[dict[str, float]]) -> float:
-    """As if all of a bar lay in its middle."""
-    shares = [bar["density"] * (bar["right"] - bar["left"]) for bar in bars]
-    middles = [(bar["left"] + bar["right"]) / 2 for bar in bars]
-    mean = sum(p * x for p, x in zip(shares, middles, strict=True)) / sum(shares)
-    second, third = (sum(p * (x - mean) ** k for p, x in zip(shares, middles, strict=True)) / sum(shares) for k in (2, 3))
-    return third / second**1.5
-
-
-def _positive(bars: list[dict[str, float]]) -> float:
-    """The share above zero, of the bar that zero lies in as well."""
-    everything = sum(bar["density"] * (bar["right"] - bar["left"]) for bar in bars)
-    return sum(bar["density"] * max(0.0, bar["right"] - max(0.0, bar["left"])) for bar in bars) / everything
-
-
-_MOMENTS: dict[str, Callable[[list[dict[str, float]]], float]] = {
-    "mean": lambda bars: bars[0]["mean"],
-    "std": lambda bars: bars[0]["std"],
-    "positive": _positive,
-    "skewness": _skewness,
-    "asymmetry": lambda bars: abs(_skewness(bars)),
-}
-
-
-def _less(comparison: Spec, first: float, *others: float) -> float:
-    return first - sum(others)
-
-
-def _ratio(comparison: Spec, first: float, second: float) -> float:
-    return first / second
-
-
-class Kind(NamedTuple):
-    """What is read of each side, and what is made of the sides: of a seed's, of their medians, of the numbers in print."""
-
-    measure: Measure
-    effect: Callable[..., float]
-    unit: str
-
-
-KINDS: dict[str, Kind] = {
-    "difference": Kind(accuracy, _less, "points"),
-    "interaction": Kind(accuracy, lambda comparison, a, b, c, d: (a - b) - (c - d), "points"),
-    "best_of": Kind(accuracy, _less, "points"),
-    "level": Kind(accuracy, lambda comparison, value: value - comparison["than"], "points"),
-    "curvature": Kind(curvature, _ratio, "ratio"),
-    "moment": Kind(moment, _less, "activation"),
-    "times": Kind(seconds, _ratio, "ratio"),
-    "reach": Kind(reached, _less, "epochs"),
-}
 
 
 class Outcome(NamedTuple):
@@ -182,63 +37,63 @@ class Outcome(NamedTuple):
 
     @property
     def unit(self) -> str:
-        if self.comparison["kind"] == "parameters":
-            return "parameters"
-        return "ε" if self.comparison.get("unit") == "epsilon" else KINDS[self.comparison["kind"]].unit
+        unit = COMPARISONS[self.comparison["kind"]].UNIT
+        named: str = unit if isinstance(unit, str) else unit[self.comparison["unit"]]
+        return named
+
+    @property
+    def claimed(self) -> dict[str, Any]:
+        return claimed_of(self.comparison)
+
+    @property
+    def stand_ins(self) -> str:
+        """Say what the scale has in the place of what; nothing where all is the paper's own."""
+        return stand_ins(self.comparison)
 
 
 def compared(comparison: Spec, records: Records, among: int = 1) -> Outcome:
-    """`among` so many comparisons of a claim."""
-    if comparison["kind"] == "parameters":
-        return _counted(comparison, records)
-    kind, sides = KINDS[comparison["kind"]], comparison["sides"]
-    there = [work_of(comparison, i) for i in range(len(sides))]
-    seeds = [seed for seed in there[0] if all(seed in work for work in there)]
-    measured = {seed: [kind.measure(records, comparison, i, seed) for i in range(len(sides))] for seed in seeds}
-    whole = {seed: [value for value in values if value is not None] for seed, values in measured.items() if None not in values}
-    if comparison["kind"] == "best_of":
-        values, of_medians = _best_of(comparison, whole), None
-    else:
-        values = {seed: kind.effect(comparison, *of_sides) for seed, of_sides in whole.items()}
-        medians = [statistics.median(column) for column in zip(*whole.values(), strict=True)]
-        of_medians = kind.effect(comparison, *medians) if medians else None
-    found, wider = (estimate(list(values.values()), kind.unit == "ratio", many) for many in (1, among))
-    verdicts = [verdict(interval, comparison["claimed"]) for interval in (found, wider)]
-    return Outcome(comparison, values, found, of_medians, _published(comparison), *verdicts)
+    """Measure a comparison and judge it; `among` so many comparisons of a claim."""
+    kind = COMPARISONS[comparison["kind"]]
+    seen = kind.observed(comparison, records)
+
+    def interval(together: int) -> Estimate | None:
+        if seen.points:
+            return of_line(seen.points, together)
+        return estimate(list(seen.values.values()), kind.UNIT == "ratio", together)
+
+    estimates = [interval(together) for together in (1, among)]
+    verdicts = [verdict(one, claimed_of(comparison)) for one in estimates]
+    if stand_ins(comparison):
+        verdicts = [NOT_HERE, NOT_HERE]
+    return Outcome(comparison, seen.values, estimates[0], seen.of_medians, _published(comparison), *verdicts)
 
 
-def _best_of(comparison: Spec, whole: dict[str, list[float]]) -> dict[str, float]:
-    """By group of seeds, in their order; those that are left over are in none."""
-    size, seeds = comparison["seeds"], list(whole)
-    groups = [seeds[start : start + size] for start in range(0, len(seeds) - size + 1, size)]
-    values = {}
-    for group in groups:
-        first, second = zip(*(whole[seed] for seed in group), strict=True)
-        apart = max(first) - max(second) - (statistics.median(first) - statistics.median(second))
-        values[" ".join(group)] = apart
-    return values
+def claimed_of(comparison: Spec) -> dict[str, Any]:
+    """Return where the effect lies if the sentence is true; a count is exact."""
+    said: dict[str, Any] = comparison.get("claimed") or {"exactly": comparison["count"]}
+    return said
 
 
 def _published(comparison: Spec) -> float | None:
-    """The effect in print: as it stands there, or of the sides' numbers."""
-    printed = comparison["printed"]
-    if comparison["published"] is not None or printed is None:
-        return comparison["published"]
-    if comparison["kind"] == "best_of":
-        first, second, *medians = printed
-        return first - second - (medians[0] - medians[1])
-    return KINDS[comparison["kind"]].effect(comparison, *printed)
+    """Return the effect in print: as it stands there, or of the sides' numbers."""
+    said: float | None = comparison.get("published")
+    numbers = comparison.get("printed", ())
+    if said is None and numbers is not None:
+        said = COMPARISONS[comparison["kind"]].in_print(comparison, *numbers)
+    return said
 
 
-def _counted(comparison: Spec, records: Records) -> Outcome:
-    counts = {seed: records.parameters(run) for seed, run in work_of(comparison, 0).items()}
-    values = {seed: float(count) for seed, count in counts.items() if count is not None}
-    said = comparison["count"]
-    if not values:
-        return Outcome(comparison, {}, None, None, said, NOT_RUN, NOT_RUN)
-    count = next(iter(values.values()))
-    exact = SUPPORTED if count == said else CONTRADICTED
-    return Outcome(comparison, values, Estimate(count, None, None), None, said, exact, exact)
+def stand_ins(comparison: Spec) -> str:
+    changed = [(side["at"].get("model"), *change) for side in comparison["sides"] for change in side.get("instead", {}).items()]
+    said = [
+        f"{'' if key == 'dataset' else f'{model}: '}{key.removeprefix('model.')} {_said(now)} for {_said(was)}"
+        for model, key, (was, now) in changed
+    ]
+    return ", ".join(dict.fromkeys(said))
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else text_of(value)
 
 
 # --- the page, its numbers, the figure ---
@@ -271,7 +126,7 @@ def write_claims(
     write_csv(csv_file, [row for claim in claims for row in _rows(claim, page, labels)])
     write_text(csv_file.with_suffix(".md"), _page(claims, page, labels))
     drawn = [
-        (described(outcome.comparison, labels), outcome)
+        (described(outcome.comparison, labels, places_of(page)), outcome)
         for claim in claims
         for outcome in claim.outcomes
         if outcome.unit != "parameters"
@@ -290,58 +145,54 @@ def _rows(judged: Judged, page: Spec, labels: dict[str, Any]) -> list[dict[str, 
     claim, alone = judged.claim, judged.outcomes[0] if len(judged.outcomes) == 1 else None
     about = {"paper": page["paper"], "claim": claim["name"], "section": claim["section"], "text": claim["text"]}
     about |= {"scale": page["scale"], "simulated": bool(simulation(page))}
-    rows = [{"row": "claim", **about, "verdict": judged.verdict, **_numbers(alone, labels)}]
+    places = places_of(page)
+    rows = [{"row": "claim", **about, "verdict": judged.verdict, **_numbers(alone, labels, places)}]
     for outcome in judged.outcomes:
-        rows.append({"row": "comparison", **about, "verdict": outcome.verdict, **_numbers(outcome, labels)})
+        rows.append({"row": "comparison", **about, "verdict": outcome.verdict, **_numbers(outcome, labels, places)})
     return rows
 
 
-def _numbers(outcome: Outcome | None, labels: dict[str, Any]) -> dict[str, Any]:
+def _numbers(outcome: Outcome | None, labels: dict[str, Any], places: list[dict[str, Any]]) -> dict[str, Any]:
     """Empty for a claim of several comparisons."""
     if outcome is None:
         return dict.fromkeys(NUMBERS)
-    comparison, found = outcome.comparison, outcome.found
-    at, claimed = comparison["sides"][0]["at"], comparison.get("claimed", {})
+    comparison, claimed = outcome.comparison, outcome.claimed
+    at = comparison["sides"][0]["at"]
     values = [
-        described(comparison, labels),
+        described(comparison, labels, places),
         *(comparison["kind"], at["dataset"], at.get("epsilon"), len(outcome.values)),
-        *(found or (None, None, None)),
+        *(outcome.found or (None, None, None)),
         *(outcome.unit, outcome.of_medians, outcome.published),
         *(claimed.get("above"), claimed.get("below"), " to ".join(map(str, claimed.get("about") or []))),
         "; ".join(f"{seed}: {value:.6g}" for seed, value in outcome.values.items()),
+        outcome.stand_ins,
     ]
     return dict(zip(NUMBERS, values, strict=True))
 
 
-def described(comparison: Spec, labels: dict[str, Any]) -> str:
-    """Say what is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42."""
-    sides = comparison["sides"]
-    names = [labels["models"][side["at"]["model"]] for side in sides]
-    apart = [name for name in telling([side["at"] for side in sides]) if name not in ("dataset", "model", "epsilon")]
-    cells = [cell_name(side["at"], ("dataset", "epsilon", *apart)) for side in sides]
-    one_cell = len(set(cells)) == 1
-    shown = names if one_cell else [f"{name} ({cell})" for name, cell in zip(names, cells, strict=True)]
-    where = f": {cells[0]}" if one_cell else ""
-    match comparison["kind"]:
-        case "difference":
-            return f"{comparison['metric']}, {shown[0]} − {shown[1]}{where}"
-        case "interaction":
-            parts = [f"({names[i]} − {names[i + 1]}: {cells[i]})" for i in (0, 2)]
-            return f"{comparison['metric']}, {' − '.join(parts)}"
-        case "best_of":
-            return f"{comparison['metric']}, best of {comparison['seeds']} against median, {shown[0]} − {shown[1]}{where}"
-        case "level":
-            return f"{comparison['metric']}, {shown[0]} − {comparison['than']:g} %{where}"
-        case "curvature":
-            return f"{comparison['quantity'].replace('_', ' ')}, {shown[0]} / {shown[1]}{where}"
-        case "moment":
-            places = [f"{place} of {name}" for place, name in zip(comparison["places"], shown, strict=True)]
-            return f"{comparison['moment']}, {' − '.join(places)}{where}"
-        case "times":
-            return f"seconds, {shown[0]} / {shown[1]}{where}"
-        case "reach":
-            return f"{comparison['unit']} at the lower of both last accuracies, {shown[0]} − {shown[1]}{where}"
-    return f"parameters, {shown[0]}{where}"
+def places_of(page: Spec) -> list[dict[str, Any]]:
+    """Return the coordinates of all sides that a page is about."""
+    return [side["at"] for claim in page["claims"] for one in claim["comparisons"] for side in one["sides"]]
+
+
+def described(comparison: Spec, labels: dict[str, Any], places: list[dict[str, Any]] | None = None) -> str:
+    """Say what is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42.
+
+    `places`: the coordinates of all cells that it is to be told from; its own sides are, where there are none.
+    """
+    own = [side["at"] for side in comparison["sides"]]
+    apart = list(dict.fromkeys(name for at in own for name in _apart(at, own if places is None else places)))
+    shared = [name for name in apart if all(name in at and at[name] == own[0].get(name) for at in own)]
+    cells = [cell_name(at, ("dataset", "epsilon", *(name for name in apart if name not in shared))) for at in own]
+    named = Named([labels["models"][at["model"]] for at in own], cells, cell_name(own[0], shared))
+    text: str = COMPARISONS[comparison["kind"]].described(comparison, named)
+    return text
+
+
+def _apart(at: dict[str, Any], places: list[dict[str, Any]]) -> list[str]:
+    """Return the coordinates that tell a cell from others of its data set, model and ε."""
+    alike = [place for place in places if all(place.get(key) == at.get(key) for key in ALWAYS)]
+    return [name for name in telling(alike) if name not in ALWAYS]
 
 
 def _page(claims: list[Judged], page: Spec, labels: dict[str, Any]) -> str:
@@ -357,7 +208,7 @@ def _page(claims: list[Judged], page: Spec, labels: dict[str, Any]) -> str:
     ]
     lines += ["", f"## {labels['paper']}", "", *_summary(claims)]
     for claim in claims:
-        lines += ["", *_details(claim, labels)]
+        lines += ["", *_details(claim, labels, places_of(page))]
     return "\n".join([*lines, "", "## How it is judged", "", RULES, ""])
 
 
@@ -382,7 +233,7 @@ def _summary(claims: list[Judged]) -> list[str]:
     return _table(rows)
 
 
-def _details(judged: Judged, labels: dict[str, Any]) -> list[str]:
+def _details(judged: Judged, labels: dict[str, Any], places: list[dict[str, Any]]) -> list[str]:
     claim = judged.claim
     decided = f" Decided by {', '.join(claim['artifacts'])}." if claim["artifacts"] else ""
     lines = [
@@ -411,9 +262,11 @@ def _details(judged: Judged, labels: dict[str, Any]) -> list[str]:
         numbers = [_number(number, outcome.unit) for number in (outcome.of_medians, outcome.published)]
         by_seed = [_number(outcome.values.get(seed), outcome.unit) for seed in seeds]
         verdict_ = f"{MARKS[outcome.verdict]} {outcome.verdict}"
-        what = described(outcome.comparison, labels)
-        rows.append([what, _claimed(outcome.comparison), verdict_, _count(outcome), _effect(outcome), *numbers, *by_seed])
-    return [*lines, "", *_table(rows)]
+        what = described(outcome.comparison, labels, places)
+        rows.append([what, _claimed(outcome.claimed), verdict_, _count(outcome), _effect(outcome), *numbers, *by_seed])
+    replaced = "; ".join(dict.fromkeys(filter(None, (outcome.stand_ins for outcome in judged.outcomes))))
+    marked = [f"*Stand-ins, which decide nothing:* {replaced}.", ""] if replaced else []
+    return [*lines, "", *marked, *_table(rows)]
 
 
 def _table(rows: list[list[str]]) -> list[str]:
@@ -428,10 +281,9 @@ def _count(outcome: Outcome) -> str:
     return str(there) if there == possible else f"{there} of {possible}"
 
 
-def _claimed(comparison: Spec) -> str:
-    if comparison["kind"] == "parameters":
-        return f"= {comparison['count']}"
-    claimed = comparison["claimed"]
+def _claimed(claimed: dict[str, Any]) -> str:
+    if "exactly" in claimed:
+        return f"= {claimed['exactly']}"
     sides = [f"> {claimed['above']:g}"] if claimed["above"] is not None else []
     sides += [f"< {claimed['below']:g}"] if claimed["below"] is not None else []
     sides += ["about {:g} to {:g}".format(*claimed["about"])] if claimed["about"] else []
@@ -444,7 +296,8 @@ def _effect(outcome: Outcome) -> str:
     effect, low, high = outcome.found
     unit = {"points": " points", "epochs": " epochs", "ε": " ε"}.get(outcome.unit, "")
     ends = "" if low is None else f" [{_number(low, outcome.unit)}, {_number(high, outcome.unit)}]"
-    return f"{_number(effect, outcome.unit)}{unit}{ends}"
+    of_others = "stand-ins: " if outcome.stand_ins else ""
+    return f"{of_others}{_number(effect, outcome.unit)}{unit}{ends}"
 
 
 def _number(value: float | None, unit: str) -> str:

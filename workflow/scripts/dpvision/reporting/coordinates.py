@@ -4,26 +4,28 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 ALWAYS = ("dataset", "model", "epsilon")  # shown wherever they differ; of the others only what tells two cells apart
-HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "sigma": "σ", "held_out": "held out"}
+NOMINAL = "budget.nominal"  # ε in print, which names cells in its place
+HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "sigma": "σ", "held_out": "held out", NOMINAL: "ε in print"}
 
 
-def telling(places: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the coordinates that tell the places of cells apart."""
+def telling(places: Sequence[dict[str, Any]], shown_first: Iterable[str] = ()) -> list[str]:
+    """Return the coordinates that tell the places of cells apart; some are shown before others wherever they differ.
+
+    The search that found a cell's values is one only where nothing else is.
+    """
     names = list(dict.fromkeys(name for at in places for name in at))
-    shown = [name for name in names if name in ALWAYS and _values(places, [name]) > 1]
-    for name in names:
+    first = {*always_shown(places), *shown_first}
+    shown = [name for name in names if name in first and _values(places, [name]) > 1]
+    for name in sorted(names, key=lambda name: name == "search"):
         if name not in shown and _values(places, [*shown, name]) > _values(places, shown):
             shown.append(name)
     return [name for name in names if name in shown]
 
 
-def row_coordinates(places: Sequence[dict[str, Any]], column: str | None) -> list[str]:
-    """Return the coordinates that tell the rows of a table apart in which one coordinate may be laid out as columns."""
-    parts: dict[Any, list] = {}
-    for at in places:
-        parts.setdefault(at[column] if column else None, []).append(at)
-    found = {name for part in parts.values() for name in telling(part)}
-    return [name for name in dict.fromkeys(name for at in places for name in at) if name in found and name != column]
+def always_shown(places: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the coordinates that are shown wherever they differ: ε in print takes the place of ε where all cells have it."""
+    nominal = all(NOMINAL in at for at in places) and bool(places)
+    return (*ALWAYS[:2], NOMINAL) if nominal else ALWAYS
 
 
 def _values(places: Sequence[dict[str, Any]], names: list[str]) -> int:

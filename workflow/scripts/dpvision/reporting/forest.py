@@ -1,5 +1,7 @@
 """Effects with their intervals beside those in print, one row a comparison, one panel a unit."""
 
+import itertools
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,19 @@ AXES = {
     "epochs": "epochs",
     "ε": "ε spent",
     "activation": "moments of activations (shares, units of activation)",
+    "power": "power of the coordinate (0: constant, 1: proportional)",
 }
 # Verdicts differ in shape and filling, not in hue alone.
 MARKERS: dict[str, dict[str, Any]] = {
     "supported": {"marker": "o", "color": "#1f4e8c"},
     "contradicted": {"marker": "s", "color": "#c04000"},
     "undecided": {"marker": "o", "color": "#4d4d4d", "markerfacecolor": "white"},
+    "not run at this scale": {"marker": "x", "color": "#9a9a9a"},
 }
+LABELS = {"not run at this scale": "stand-ins, no verdict"}
 PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
 ROW = 0.24  # inches
+WIDE = 110  # letters of a line
 
 
 def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
@@ -50,16 +56,31 @@ def _tidy(name: str, outcome: Any) -> dict[str, Any]:
 def draw(rows: list[tuple[str, Any]]) -> Figure:
     panels = {name: [row for row in rows if panel_of(row[1]) == name] for name in AXES}
     panels = {name: there for name, there in panels.items() if there}
-    heights = [len(there) + 2 for there in panels.values()]
+    heights = [sum(height_of(text) for text, _ in there) + 2 for there in panels.values()]
     figure, axes = plt.subplots(
         len(panels), 1, figsize=(9.4, ROW * sum(heights) + 0.7), squeeze=False, height_ratios=heights, sharex=False
     )
     for axis, (name, there) in zip(axes[:, 0], panels.items(), strict=True):
         _panel(axis, there, name)
-    marks: list[Line2D | Patch] = [Line2D([], [], label=name, **mark) for name, mark in MARKERS.items()]
+    marks: list[Line2D | Patch] = [
+        Line2D([], [], label=LABELS.get(name, name), **mark)
+        for name, mark in MARKERS.items()
+        if name not in LABELS or name in {outcome.verdict for _, outcome in rows}
+    ]
     marks += [Line2D([], [], label="in print", **PRINTED), Patch(color="0.92", label="where the claim puts it")]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
     return figure
+
+
+def label_of(text: str) -> str:
+    """Return what a comparison is called on lines that leave the drawing its place."""
+    broken = text.replace(") − (", ")\n− (").split("\n")
+    return "\n".join(line for part in broken for line in textwrap.wrap(part, WIDE))
+
+
+def height_of(text: str) -> float:
+    """Return the height of a row; each further line of its small letters needs half as much."""
+    return 1 + label_of(text).count("\n") / 2
 
 
 def panel_of(outcome: Any) -> str:
@@ -69,7 +90,11 @@ def panel_of(outcome: Any) -> str:
 
 
 def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
-    for y, (_, outcome) in enumerate(rows):
+    ends = list(itertools.accumulate(height_of(text) for text, _ in rows))
+    places = [
+        end - height_of(text) / 2 - 0.5 for end, (text, _) in zip(ends, rows, strict=True)
+    ]  # a row is as high as its text
+    for y, (_, outcome) in zip(places, rows, strict=True):
         if outcome.published is not None:
             axis.plot(outcome.published, y, markersize=5, zorder=4, **PRINTED)
         if outcome.found is None:
@@ -79,7 +104,7 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
         if low is not None:
             axis.plot([low, high], [y, y], color=mark["color"], linewidth=1.4, zorder=3)
         axis.plot(effect, y, markersize=6, zorder=5, **mark)
-    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel=AXES[name])
+    axis.set(ylim=(ends[-1] - 0.4, -0.6), xlabel=AXES[name])
     none = 0
     if name == "ratio":
         axis.set_xscale("log")
@@ -90,16 +115,14 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
         none = 1
     axis.axvline(none, color="0.6", linewidth=0.8, zorder=1)
     numbers = [f"n = {len(outcome.values)}" if outcome.found else "not run" for _, outcome in rows]
-    texts = [
-        f"{text.replace(') − (', ')' + chr(10) + '− (')}   {number}" for (text, _), number in zip(rows, numbers, strict=True)
-    ]
-    axis.set_yticks(range(len(rows)), texts, fontsize=6.5)
+    texts = [f"{label_of(text)}   {number}" for (text, _), number in zip(rows, numbers, strict=True)]
+    axis.set_yticks(places, texts, fontsize=6.5)
     axis.grid(visible=False, axis="y")
     if not axis.get_lines()[:-1]:  # nothing there but the line of no effect
         axis.set_xlim(none - 0.9, none + 0.9)
     left, right = axis.get_xlim()
-    for y, (_, outcome) in enumerate(rows):
-        claimed = outcome.comparison["claimed"]
+    for y, (_, outcome) in zip(places, rows, strict=True):
+        claimed = outcome.claimed
         low = left if claimed["above"] is None else max(left, claimed["above"])
         high = right if claimed["below"] is None else min(right, claimed["below"])
         axis.barh(y, high - low, left=low, height=0.8, color="0.92", zorder=0)

@@ -21,17 +21,11 @@ def page(title: str, banner: str, *parts: str) -> str:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of text; wider than the page, it scrolls by itself."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Return a table of text, which is broken where the page is too narrow; `long`: of many columns, in small letters."""
     top = "".join(f'<th scope="col">{inline(cell)}</th>' for cell in head)
-    body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
-    return f'<div class="wide" tabindex="0"><table><thead><tr>{top}</tr></thead>\n<tbody>{body}</tbody></table></div>'
-
-
-def _cell(text: str) -> str:
-    """Return a cell of a table; a short one is not broken."""
-    long = ' class="long"' if len(text) > 34 else ""
-    return f"<td{long}>{inline(text)}</td>"
+    body = "\n".join("<tr>" + "".join(f"<td>{inline(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<table class="{kind}"><thead><tr>{top}</tr></thead>\n<tbody>{body}</tbody></table>'
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:

@@ -50,7 +50,11 @@ def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
     if "claims" in spec:  # what has no record is not run
         return spec
     cells = [cell | {"work": _there(cell["work"], folder)} for cell in spec["cells"]]
-    return {**spec, "cells": [cell for cell in cells if cell["work"] and all(cell["work"].values())]}
+    whole = [bool(cell["work"]) and all(cell["work"].values()) for cell in cells]
+    absent = [cell["at"] for cell, there in zip(cells, whole, strict=True) if not there]
+    return {**spec, "cells": [cell for cell, there in zip(cells, whole, strict=True) if there]} | (
+        {"absent": absent} if absent else {}
+    )
 
 
 def _there(work: dict[str, dict[str, str]], folder: Path) -> dict[str, dict[str, str]]:

@@ -4,6 +4,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,7 +21,11 @@ from dpvision.provenance import LOCK, departures
 from dpvision.reporting import html
 from dpvision.reporting.claims import tally
 from dpvision.source import ROOT
+from dpvision.verify.place import Place
+from dpvision.verify.runs import record
+from dpvision.verify.verdict import careful
 
+NO_DOUBT = show.verdict([])
 SHOWN = {"last_step": "last step", "best_epoch": "best epoch, by validation", "averaged": "averaged weights"}
 
 
@@ -28,7 +33,10 @@ def write_pages(plan: Plan, root: Path, folder: Path) -> None:
     """Into `folder`; `root` has the results."""
     banner = scale_banner(plan)
     cards = [runs.read(root, plan.folder(key), plan) for key in plan.kept() if key[0] == "train"]
-    warnings = {run.name: doubts(run, plan, root) for run in cards} | doubts_of_others(plan, root)
+    results = root / plan.results
+    place = Place(results, results, replace(plan, results=str(results), shared=str(root / plan.shared)))
+    warnings = {run.name: doubts(run, plan, root) + broken(place, run.name) for run in cards} | doubts_of_others(plan, root)
+    names = names_of_runs(plan)
     pages = {"overview": overview(plan, root, warnings), "cost": cost(plan, root), "environment": environment(cards)}
     for name in plan.of_kind(""):
         drawing = f"figures/{name}.svg"
@@ -36,10 +44,9 @@ def write_pages(plan: Plan, root: Path, folder: Path) -> None:
         drawn = (root / plan.results / drawing).read_text(encoding="utf-8")
         pages[name] = f"Claims: {plan.labels[name]['paper']}", html.markdown(text, {drawing: drawn})
     for name in plan.of_kind("tables"):
-        text = (root / plan.results / f"tables/{name}.md").read_text(encoding="utf-8")
-        pages[f"tables/{name}"] = plan.labels[name]["title"], html.markdown(text, {})
+        pages[f"tables/{name}"] = plan.labels[name]["title"], table(root / plan.results / f"tables/{name}.csv")
     for run in cards:
-        pages[f"runs/{run.name}"] = run.name, card(run, warnings[run.name])
+        pages[f"runs/{run.name}"] = run.name, card(run, warnings[run.name], *names.get(run.name, ()))
     for name, (title, content) in pages.items():
         write_text(folder / f"{name}.html", html.page(title, banner, content))
 
@@ -52,13 +59,30 @@ def scale_banner(plan: Plan) -> str:
 
 
 def doubts(run: Run, plan: Plan, root: Path) -> list[str]:
-    """What one should know of a run before trusting it."""
+    """Return what one should know of a run before trusting it: by its record, by the lock and by the data that are here."""
     made: dict[str, Any] = run.provenance or {}
-    said = departures(made, lock=file_digest(LOCK)[:12])
+    said = show.doubts(run)
+    said += [text for text in departures(made, lock=file_digest(LOCK)[:12]) if text not in said]
     prepared = root / plan.data_of(("train", run.name)) / "dataset.json"
     if "data" in made and made["data"] != content_digest(read_json(prepared)):
         said.append("made with other data than what is prepared now")
-    return said + ([f"made by other code than is here ({run.other_code})"] if run.other_code else [])
+    return said
+
+
+def broken(place: Place, run: str) -> list[str]:
+    """Return what of a run's record does not follow from the rest of it, as `python -m dpvision verify` finds it."""
+    return [f"does not verify ({finding})" for finding in careful(run, lambda: record(place, ("train", run)))]
+
+
+def names_of_runs(plan: Plan) -> dict[str, tuple[str, str]]:
+    """Return by run what artifacts call its network and its data set."""
+    found: dict[str, tuple[str, str]] = {}
+    for artifact, spec in plan.artifacts.items():
+        models, datasets = plan.labels[artifact]["models"], plan.labels[artifact].get("datasets", {})
+        for cell in spec.get("cells", []) if "claims" not in spec else []:
+            called = models[cell["at"]["model"]], datasets.get(cell["at"]["dataset"], cell["at"]["dataset"])
+            found |= {run: called for run in cell["work"].get("train", {}).values() if run not in found}
+    return found
 
 
 def doubts_of_others(plan: Plan, root: Path) -> dict[str, list[str]]:
@@ -122,10 +146,37 @@ def _graph(plan: Plan) -> str:
     return html.graph([[(name, counts[name]) for name in column] for column in columns], list(arrows))
 
 
-def card(run: Run, warnings: list[str]) -> str:
-    """A run's page."""
+def table(file: Path) -> str:
+    """Make a table's page: as the paper has it, and behind a click the long one, whose equal columns are said once."""
+    text = file.with_suffix(".md").read_text(encoding="utf-8")
+    with open(file, encoding="utf-8", newline="") as lines:
+        head, *rows = csv.reader(lines)
+    by_column = {name: column for name, *column in zip(head, *rows, strict=True)}
+    same = {name: column[0] for name, column in by_column.items() if len(column) > 1 and len(set(column)) == 1}
+    values = ", ".join(f"{name} {value or NOTHING}" for name, value in same.items())
+    said = f"<p>The same in all rows: {html.escape(values)}.</p>" if same else ""
+    others = [i for i, name in enumerate(head) if name not in same]
+    long = html.table([head[i] for i in others], ([_rounded(row[i]) for i in others] for row in rows), "long")
+    return html.markdown(text, {}) + html.folded(f"Every number: {file.name}, rounded", said + long)
+
+
+NOTHING = "–"
+
+
+def _rounded(text: str) -> str:
+    """Round a number of the CSV to five digits."""
+    try:
+        return f"{float(text):.5g}" if text else NOTHING
+    except ValueError:
+        return text
+
+
+def card(run: Run, warnings: list[str], network: str = "", data: str = "") -> str:
+    """Make a run's page: in two lines what it is and whether anything is wrong with it; then the rest."""
     assert run.spec and run.metrics and run.ledger and run.provenance  # it is an input
-    parts = [html.items(warnings, "warning") if warnings else '<p class="fine">Nothing to warn of.</p>']
+    lead = f'<p class="lead">{html.escape(show.headline(run, network, data))}</p>'
+    wrong = f'<p class="wrong">{html.escape(show.verdict(warnings))}</p>' if warnings else f'<p class="fine">{NO_DOUBT}</p>'
+    parts = [lead, wrong]
     parts += ["<h2>Accuracy</h2>", _accuracy(run.metrics), _curve(run)]
     parts += ["<h2>What it is</h2>", html.facts(show.spec_rows(run.spec)), _folded_json("Its whole spec", run.spec)]
     parts += ["<h2>Privacy</h2>", html.facts(show.privacy_rows(run)), _folded_json("Its whole ledger", run.ledger)]

@@ -1,31 +1,35 @@
-"""Tables: one long frame each, written as CSV; and as people read it, as Markdown and LaTeX.
+"""Tables: one long frame each, written as CSV; and as people know it, as Markdown and LaTeX.
 
-A row is a cell and a metric, every coordinate a column. `ours` is the artifact's statistic over the seeds; each seed's own
-value stands beside it. A row that only the paper has says that it was not run. A coordinate may be laid out as columns.
+In the CSV a row is a cell and a metric, every coordinate a column. `ours` is the artifact's statistic over the seeds; each
+seed's own value stands beside it. A row that only the paper has says that it was not run. What people read has the paper's
+own rows and columns (layout.py), ours and the printed number in one place.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dpvision.config.metrics import measured
+from dpvision.errors import UserError
 from dpvision.files import read_json, replacing, write_text
 from dpvision.plan.specs import Spec
-from dpvision.reporting.coordinates import HEADINGS, row_coordinates
+from dpvision.reporting.coordinates import coordinates_of
 from dpvision.reporting.kinds import KINDS
-from dpvision.reporting.summary import Summary, said, summarise
+from dpvision.reporting.layout import DIRECTIONS, OF_NUMBERS, Entry, Panel, called, heading, lay_out
+from dpvision.reporting.summary import CALLED, SPREADS, Summary, summarise
 from dpvision.reporting.words import made_by, simulation
 
-NUMBERS = (
-    *("published", "ours", "difference", "averaged", "last_step", "selection", "seeds", "n"),
-    *("best_trial", "ten_best", "ten_best_n", "found", "epsilon_rdp", "epsilon_prv"),
-)
-LAID_OUT = [name for name in NUMBERS if name not in ("published", "seeds", "epsilon_prv")]  # for each value of a coordinate
 WHICH = ("weights", "split")  # of a metric
-NAMES = {"best_trial": "best trial", "ten_best": "mean of the ten best", "ten_best_n": "n best"}
-NAMES |= {"last_step": "last step", "epsilon_rdp": "ε (RDP)", "epsilon_prv": "ε (PRV)", **HEADINGS}
+BEST_TRIAL = re.compile(r"^best of \d+ trials$")
+ONLY_PRINTED = ("not run", "not asked for")  # states of rows that only the paper has
+BESIDE: dict[str, tuple[dict[str, str], str]] = {  # columns that people read as numbers of their own, and whose n is whose
+    "averaged": ({"weights": "averaged"}, "n"),
+    "best_trial": ({"statistic": "best trial", "split": "validation"}, ""),
+    "ten_best": ({"statistic": "mean of the ten best", "split": "validation"}, "ten_best_n"),
+}
 
 
 def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]], csv: Path) -> None:
@@ -33,17 +37,19 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     frame = kind.frame(spec, inputs)
     with replacing(csv) as beside:
         frame.to_csv(beside, index=False)
-    elsewhere = ~frame["dataset"].isin({cell["at"]["dataset"] for cell in spec["cells"]}) & (spec["scale"] != "paper")
-    shown = shown_frame(frame[~elsewhere], spec, labels, kind.DECIMALS)
+    own = hasattr(kind, "shown")  # a table that is no table of cells by coordinates
+    panels = [_panel(kind.shown(frame, spec, labels))] if own else shown_panels(frame, spec, labels, kind.DECIMALS)
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
-    notes = kind.notes(spec, inputs, frame) + spread_note(spec, frame)
-    if elsewhere.any():
-        notes.append(f"{elsewhere.sum()} published numbers of data sets that this scale does not run are in {csv.name}.")
-    note = " ".join([*notes, *made_by(read_json(file) for file in inputs["provenance"])])
-    write_text(csv.with_suffix(".md"), f"**{caption}**\n\n{markdown(shown)}\n\n{note}\n")
-    write_text(csv.with_suffix(".tex"), latex(shown, caption, note, spec["artifact"]))
+    notes = list(kind.notes(spec, inputs, frame))
+    if not own:
+        notes = [*reading_notes(spec, frame, csv.name), *notes, *spent_note(spec, frame)]
+    if hidden := len(spec["published"]) - len(_printed_here(spec)):
+        notes.append(f"{hidden} published numbers of data sets that this scale does not run are in {csv.name}.")
+    notes += made_by(read_json(file) for file in inputs["provenance"])
+    write_text(csv.with_suffix(".md"), markdown(panels, caption, notes))
+    write_text(csv.with_suffix(".tex"), latex(panels, caption, notes, spec["artifact"]))
 
 
 # --- the long frame ---
@@ -94,6 +100,7 @@ def row(
         **({"spread": ours.spread, "spread_is": spec["spread"]} if "spread" in spec else {}),
         **{f"seed_{seed}": value for seed, value in values.items()},
         "published": theirs,
+        **({"published_spread": rows[0].get("spread") if rows else None} if _prints_spreads(spec) else {}),
         "difference": None if ours.value is None or theirs is None else ours.value - theirs,
         "state": "run" if ours.n else lacking,
         "_printed": [spec["published"].index(row) for row in rows],
@@ -110,6 +117,11 @@ def _counted(row: Spec, at: dict[str, Any]) -> tuple[str | None, ...]:
     return measured(at["protocol"], row["metric"], row.get("weights"), row.get("split"))
 
 
+def _prints_spreads(spec: Spec) -> bool:
+    """Whether the paper prints a spread behind one of its numbers."""
+    return any("spread" in row for row in spec["published"])
+
+
 def _says_which(spec: Spec) -> bool:
     """Whether rows say of which weights and on which examples they are: the artifact or a published number does."""
     return "metrics" in spec or any("weights" in row or "split" in row for row in spec["published"])
@@ -122,86 +134,174 @@ def frame_of(spec: Spec, rows: list[dict[str, Any]]) -> pd.DataFrame:
         if i not in shown:
             about = row["at"] | {name: row[name] for name in ("metric", *WHICH, "statistic") if name in row}
             state = "not asked for" if any(of_cell(row, cell["at"]) for cell in spec["cells"]) else "not run"
-            rows.append(about | {"n": 0, "published": row["value"], "state": state})
+            printed = {"published": row["value"]} | ({"published_spread": row["spread"]} if "spread" in row else {})
+            rows.append(about | {"n": 0, **printed, "state": state})
     return pd.DataFrame(rows)
 
 
 # --- as people read it ---
 
 
-def spread_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
-    """Say what stands behind ±, and over how many seeds; nothing where no spread is asked for."""
-    if "spread" not in spec:
-        return []
-    counts = sorted({int(n) for n in frame.loc[frame["spread"].notna(), "n"]})
-    over = f"over {' to '.join(map(str, counts[:1] + counts[1:][-1:]))} seeds" if counts else "none: no cell has two seeds"
-    return [f"Ours: {said(spec['statistic'], spec['spread'])}, {over}."]
+def _panel(frame: pd.DataFrame) -> Panel:
+    """Return texts in rows and columns as a table's one panel."""
+    return Panel("", [], list(frame.columns), [[str(text) for text in row] for row in frame.itertuples(index=False)])
 
 
-def shown_frame(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimals: int | None) -> pd.DataFrame:
-    """Make the frame that people read: coordinates that differ, names instead of keys, rounded numbers, a dash for nothing."""
-    column = spec.get("columns")
-    places = [cell["at"] for cell in spec["cells"]]
-    wanted = {*row_coordinates(places, column), "dataset", "model", "epsilon"}
-    coordinates = [name for name in dict.fromkeys(name for at in places for name in at) if name in wanted]
-    texts = frame.apply(lambda row: _texts(row, labels, decimals), axis=1, result_type="expand")
-    about = [*coordinates, "metric", *(name for name in WHICH if name in frame and frame[name].nunique() > 1), "statistic"]
-    seeds = [name for name in frame.columns if name.startswith("seed_")]
-    if column is None or frame[column].nunique() < 2:
-        numbers = [name for key in NUMBERS for name in (seeds if key == "seeds" else [key]) if name in frame]
-        shown = texts[[*about, *numbers]]
-        return shown.rename(columns=lambda name: NAMES.get(name, name.replace("seed_", "seed ")))
-    return _laid_out(frame, texts, about, column)
+def shown_panels(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimals: int | None) -> list[Panel]:
+    """Lay out ours and the printed numbers, as the artifact says or as its kind does."""
+    cells = [*(cell["at"] for cell in spec["cells"]), *spec.get("absent", [])]
+    said: dict[str, list[str]] = {direction: spec[direction] for direction in DIRECTIONS if direction in spec}
+    names = {"model": labels["models"] | spec.get("works", {}), "dataset": labels.get("datasets", {})}
+    of_artifact = spec.get("names", {})
+    names |= {name: {**of_artifact[name], **(names.get(name, {}) | of_artifact[name])} for name in of_artifact}
+    entries = list(_entries(frame, spec, decimals))
+    try:
+        return lay_out(entries, cells, said or KINDS[spec["kind"]].Options.LAYOUT, names)
+    except UserError as error:
+        raise UserError(f"{spec['artifact']}: {error}") from None
 
 
-def _laid_out(frame: pd.DataFrame, texts: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
-    """Lay a coordinate out: a row for all cells that differ in it alone, the numbers of each of its values side by side."""
-    values = list(dict.fromkeys(frame[column].dropna()))
-    heads = {(value, name): f"{value}: {NAMES.get(name, name)}" for value in values for name in LAID_OUT}
-    rows: dict[tuple, dict[str, str]] = {}
-    filled = set()
-    for (_, row), (_, text) in zip(frame.iterrows(), texts.iterrows(), strict=True):
-        key = tuple(text[name] for name in keys)
-        found = rows.setdefault(key, dict(zip(keys, key, strict=True)) | {"published": text["published"]})
-        if _there(row, "published"):  # it may be of one of the values alone
-            found["published"] = text["published"]
-        value = values[0] if pd.isna(row[column]) else row[column]  # only the paper has it: said once
-        for name in LAID_OUT:
-            if name in frame and (name == "ours" or _there(row, name)):
-                found[heads[value, name]] = text[name]
-                filled.add(heads[value, name])
-    shown = pd.DataFrame(list(rows.values()), columns=[*keys, "published", *(h for h in heads.values() if h in filled)])
-    return shown.fillna("–").rename(columns=NAMES)
+def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[Entry]:
+    """Yield ours with the printed number beside it, then printed numbers of what was not run."""
+    coordinates = coordinates_of(spec["cells"])
+    rows = _plain_rows(frame)
+    ours = [row for row in rows if row["state"] not in ONLY_PRINTED]
+    for row in ours:
+        at = {name: row.get(name) for name in (*coordinates, *OF_NUMBERS)}
+        at["statistic"] = BEST_TRIAL.sub("best trial", row["statistic"])  # of searches of several lengths too
+        if "averaged" in frame:
+            at["weights"] = measured(row["protocol"], row["metric"], row.get("weights"))[0]
+        yield Entry(at, _ours(row, spec, decimals) + _printed(row, spec))
+        for column, (of, n) in BESIDE.items():
+            if row.get(column) is not None and ("statistic" not in of or _first_of_cell(row, ours, coordinates)):
+                count = f" ({_in_brackets(row, n)})" if n else ""
+                yield Entry(at | of, number(row[column], decimals) + count)
+    for row in _printed_here(spec):
+        cells = [at for at in spec.get("absent", []) if of_cell(row, at)]
+        if not cells and not any(of_cell(row, cell["at"]) for cell in spec["cells"]):
+            cells = [{"protocol": "clean"} | row["at"]]  # said once
+        beside = {"metric": row["metric"]} | {name: row[name] for name in WHICH if name in row}
+        state = "not run" if "ours" in frame else ""
+        theirs = {"published": row["value"], "published_spread": row.get("spread")}
+        text = state + _printed(row | theirs, spec, alone=not state)
+        yield from (Entry(_like(ours, at | beside), text) for at in cells)
+    for row in rows:
+        if row["state"] == "not asked for":
+            at = {name: row[name] for name in (*coordinates, *OF_NUMBERS) if row.get(name) is not None}
+            yield Entry(_like(ours, at), row["state"] + _printed(row, spec))
 
 
-def _there(row: pd.Series, name: str) -> bool:
-    return name in row and not pd.isna(row[name])
+def _first_of_cell(row: dict[str, Any], rows: list[dict[str, Any]], coordinates: Iterable[str]) -> bool:
+    """Tell whether no row before has the same cell: a search's best trial is the same for every metric of its cell."""
+    keys = list(coordinates)
+    return row is next(other for other in rows if all(other.get(key) == row.get(key) for key in keys))
 
 
-def _texts(row: pd.Series, labels: dict[str, Any], decimals: int | None) -> dict[str, str]:
-    """Write each number of a row as it is shown."""
-    formats: dict[str, Callable[[Any], str]] = {
-        "model": lambda name: labels["models"].get(name, name),
-        "epsilon": lambda value: "not private" if pd.isna(value) else "as spent" if value == "solve" else number(value),
-        **dict.fromkeys(("metric", *WHICH), lambda name: "–" if pd.isna(name) else name.replace("_", " ")),
-        **dict.fromkeys(("n", "ten_best_n"), lambda value: number(value, 0)),
-        **dict.fromkeys(("epsilon_rdp", "epsilon_prv"), lambda value: number(value, 3)),
-        **dict.fromkeys(("ours", "averaged", "last_step", "best_trial", "ten_best"), lambda value: number(value, decimals)),
-        **dict.fromkeys(("difference", "selection"), lambda value: number(value, decimals, "+")),
-    }
-    seed: Callable[[Any], str] = lambda value: number(value, decimals)  # noqa: E731
-    texts = {name: formats.get(name, seed if name.startswith("seed_") else _plain)(value) for name, value in row.items()}
-    if not pd.isna(row.get("simulated")):
-        texts["epsilon"] += ", simulated"
+def _plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows with None for what is not there."""
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
+
+
+def _printed_here(spec: Spec) -> list[Spec]:
+    """Return the printed numbers, at another scale than the paper's those of the data sets that it has."""
+    datasets = {at["dataset"] for at in [*(cell["at"] for cell in spec["cells"]), *spec.get("absent", [])]}
+    return [row for row in spec["published"] if spec["scale"] == "paper" or row["at"].get("dataset") in datasets]
+
+
+def _like(ours: list[dict[str, Any]], at: dict[str, Any]) -> dict[str, Any]:
+    """Return the coordinates of a number in print with those that it does not say, as our numbers like it have them."""
+    for row in ours:
+        if row["metric"] == at["metric"] and all(row.get(name) in (None, at[name]) for name in WHICH if name in at):
+            return {name: row.get(name) for name in (*WHICH, "statistic")} | at
+    return at
+
+
+def _ours(row: dict[str, Any], spec: Spec, decimals: int | None) -> str:
     if row["state"] != "run":
-        texts["ours"] = row["state"]
-    elif _there(row, "spread"):
-        texts["ours"] += f" ± {number(row['spread'], decimals)}"
-    return texts
+        return str(row["state"])
+    spread = row.get("spread") if "spread" in spec else _spread(row, spec)
+    if spread and decimals is None:
+        spread = float(f"{spread:.2g}")
+    around = f" ± {number(spread, decimals)}" if spread else ""
+    return f"{number(row['ours'], decimals)}{around} ({_in_brackets(row, 'n')})"
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else number(value)
+def _in_brackets(row: dict[str, Any], n: str) -> str:
+    return f"{row[n]:.0f}{', simulated' if row.get('simulated') else ''}"
+
+
+def _spread(row: dict[str, Any], spec: Spec) -> float | None:
+    """Return the spread that people read where the artifact asks for none: the best of several has no spread."""
+    values = [value for name, value in row.items() if name.startswith("seed_") and value is not None]
+    return SPREADS[USUAL](values) if len(values) > 1 and spec["statistic"] != "best" else None
+
+
+USUAL = "standard_deviation"
+
+
+def _printed(row: dict[str, Any], spec: Spec, alone: bool = False) -> str:
+    """Write a printed number behind ours, with as many decimals as its like have."""
+    if row.get("published") is None:
+        return ""
+    alike = [_decimals(other["value"]) for other in spec["published"] if _metric(other) == _metric(row)]
+    least = min((count for count in alike if count), default=0)
+    text = f"{row['published']:.{max(least, _decimals(row['published']))}f}"
+    if row.get("published_spread") is not None:
+        text += f" ± {number(row['published_spread'])}"
+    return text if alone else f" / {text}"
+
+
+def _metric(row: Mapping[str, Any]) -> str:
+    return str(row["metric"]).replace("_", " ")
+
+
+def _decimals(value: float) -> int:
+    return len(f"{value:.10f}".rstrip("0").partition(".")[2])
+
+
+def reading_notes(spec: Spec, frame: pd.DataFrame, csv: str) -> list[str]:
+    """Say what stands in a place, and what its numbers are."""
+    as_printed = dict.fromkeys(row["statistic"] for row in _printed_here(spec))
+    printed = [f"Statistic in print: {', '.join(as_printed)}."] if as_printed else []
+    if "ours" not in frame:
+        return printed
+    spread = spec.get("spread", None if spec["statistic"] == "best" else USUAL)
+    shape = f"ours{' ± spread' if spread else ''} (n){' / in print' if printed else ''}"
+    around = f", ± their {CALLED[spread]}; no ± where n is 1 or all are equal" if spread else ""
+    ours = f"Ours: the {spec['statistic']} of n trainings, one a seed{around}."
+    simulated = [SIMULATED] if any("simulated" in cell for cell in spec["cells"]) else []
+    return [f"Each place: {shape}. {ours} Each seed's number is in {csv}.", *printed, *simulated]
+
+
+SIMULATED = "Simulated: nothing private; ε is that of the training whose batch and noise were divided."
+
+
+def spent_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
+    """Say what privacy the trainings spent, by ε and protocol."""
+    if "epsilon_rdp" not in frame:
+        return []
+    names = ["epsilon", *(["protocol"] if frame["protocol"].nunique() > 1 else [])]
+    spent: dict[str, dict[str, float]] = {}
+    for row in _plain_rows(_ascending(frame)):
+        for by in ("rdp", "prv"):
+            if (value := row[f"epsilon_{by}"]) is not None:
+                found = spent.setdefault(", ".join(heading(name, called(name, row[name], {}), {}) for name in names), {})
+                found[by] = max(value, found.get(by, 0.0))
+    each = [f"{cell}: {', '.join(f'{value:.3f} by {by.upper()}' for by, value in by.items())}" for cell, by in spent.items()]
+    return [SPENT.format("; ".join(each))] if each else []
+
+
+def _ascending(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return it by protocol, then by ε."""
+    sizes = frame.assign(size=pd.to_numeric(frame["epsilon"], errors="coerce"))
+    return sizes.sort_values(["protocol", "size"], kind="stable")
+
+
+SPENT = (
+    "Privacy that one training spent at most, by its accountant, neighbours differing in one example. {}. Not counted: "
+    "searches and held-out examples (ledger.json of each run)."
+)
 
 
 def number(value: float | None, decimals: int | None = None, sign: str = "") -> str:
@@ -214,30 +314,84 @@ def number(value: float | None, decimals: int | None = None, sign: str = "") -> 
     return f"{value:{sign}.0f}" if whole else f"{value:{sign}.4g}"
 
 
-def markdown(shown: pd.DataFrame) -> str:
-    rows = [list(shown.columns), ["---"] * len(shown.columns), *shown.astype(str).values.tolist()]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+# --- as files ---
 
 
-def latex(shown: pd.DataFrame, caption: str, note: str, name: str) -> str:
-    """A booktabs table. ε and the dash as LaTeX has them."""
-    rows = [" & ".join(map(_tex, row)) + r" \\" for row in [list(shown.columns), *shown.astype(str).values.tolist()]]
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(caption)}}}", rf"\label{{tab:{name}}}"]
-    lines += [r"\resizebox{\textwidth}{!}{%"]
-    lines += [rf"\begin{{tabular}}{{{'l' * len(shown.columns)}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
-    lines += [r"\bottomrule", r"\end{tabular}}", rf"\par\smallskip\footnotesize {_tex(note)}", r"\end{table}"]
-    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(lines) + "\n"
+def markdown(panels: list[Panel], caption: str, notes: list[str]) -> str:
+    parts = [f"**{caption}**"]
+    for panel in panels:
+        lines = [[*panel.names, *panel.columns], ["---"] * (len(panel.names) + len(panel.columns)), *panel.rows]
+        parts += [f"**{panel.heading}**"] * bool(panel.heading)
+        parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
+    return "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)]) + "\n"
 
 
-def _tex(text: str) -> str:
-    for plain, escaped in (
-        ("_", r"\_"),
-        ("%", r"\%"),
-        ("&", r"\&"),
-        ("ε", r"$\varepsilon$"),
-        ("δ", r"$\delta$"),
-        ("–", "--"),
-        ("±", r"$\pm$"),
-    ):
-        text = text.replace(plain, escaped)
-    return text
+ROWS = 40  # on a page for print
+
+
+def latex(panels: list[Panel], caption: str, notes: list[str], name: str) -> str:
+    """Write booktabs tables, panels one below the other; what is wider than a page is made as wide, what is longer is cut."""
+    first, *others = _pages(panels)
+    noted = [r"{\footnotesize\raggedright", *map(tex, notes), r"\par}"]
+    lines = [r"% needs \usepackage{booktabs,graphicx}", r"\begin{table}", r"\centering"]
+    lines += [rf"\caption{{{tex(caption)}}}", rf"\label{{tab:{name}}}", *_tabulars(first)]
+    for page in others:
+        lines += [r"\end{table}", r"\begin{table}", r"\centering", r"\emph{Continued}\par\smallskip", *_tabulars(page)]
+    lines += [r"\end{table}", *noted] if others else [*noted, r"\end{table}"]  # notes of a long table are long
+    return "\n".join(lines) + "\n"
+
+
+def _pages(panels: list[Panel]) -> list[list[Panel]]:
+    """Cut panels that are longer than a page, and put on each page as many as there is room for."""
+    cut = [p._replace(rows=p.rows[at : at + ROWS]) for p in panels for at in range(0, len(p.rows), ROWS)]
+    pages: list[list[Panel]] = [[]]
+    for panel in cut:
+        if pages[-1] and sum(len(there.rows) for there in pages[-1]) + len(panel.rows) > ROWS:
+            pages.append([])
+        pages[-1].append(panel)
+    return pages
+
+
+def _tabulars(panels: list[Panel]) -> list[str]:
+    lines = []
+    for panel in panels:
+        count = len(panel.names) + len(panel.columns)
+        lines.append(r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%")
+        lines += [rf"\begin{{tabular}}{{{'l' * len(panel.names)}{'c' * len(panel.columns)}}}", r"\toprule"]
+        if panel.heading:
+            lines.append(rf"\multicolumn{{{count}}}{{l}}{{\textbf{{{tex(panel.heading)}}}}} \\")
+        lines += [_tex_row([*panel.names, *panel.columns]), r"\midrule", *map(_tex_row, panel.rows)]
+        lines += [r"\bottomrule", r"\end{tabular}}", r"\par\medskip"]
+    return lines
+
+
+def _tex_row(cells: list[str]) -> str:
+    return " & ".join(map(tex, cells)) + r" \\"
+
+
+ESCAPED = str.maketrans(
+    {character: f"\\{character}" for character in "_%&#${}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "ε": r"$\varepsilon$",
+        "δ": r"$\delta$",
+        "σ": r"$\sigma$",
+        "±": r"$\pm$",
+        "−": "$-$",
+        "×": r"$\times$",
+        "≤": r"$\le$",
+        "≥": r"$\ge$",
+        "<": "$<$",
+        ">": "$>$",
+        "|": "$|$",
+        "–": "--",
+    }
+)
+
+
+def tex(text: str) -> str:
+    """Escape what LaTeX would take for its own; what stands between backticks is code."""
+    parts = [part.translate(ESCAPED) for part in text.split("`")]
+    return "".join(rf"\texttt{{{part}}}" if i % 2 else part for i, part in enumerate(parts))

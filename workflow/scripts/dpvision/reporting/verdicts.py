@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 from scipy import stats
 
 LEVEL = 0.95
-SUPPORTED, CONTRADICTED, UNDECIDED, NOT_RUN = VERDICTS = ("supported", "contradicted", "undecided", "not run")
+SUPPORTED, CONTRADICTED, UNDECIDED, NOT_HERE, NOT_RUN = VERDICTS = (
+    *("supported", "contradicted", "undecided"),
+    *("not run at this scale", "not run"),
+)
 
 RULES = """\
 - **Pairs.** n counts the seeds that both sides of a comparison were trained with. The effect is the mean over them of the
@@ -19,6 +22,12 @@ RULES = """\
 - **Of a comparison.** *Supported*: the whole interval lies where the sentence says, and where it gives a size, the effect has
   that size. *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or no interval:
   of a single seed, or of seeds that all gave the very same, as whole epochs and few test images do. *Not run*: no pair.
+- **Stand-ins.** *Not run at this scale*: the scale has another data set or another network in the place of the paper's, or
+  another value of what tells the sides apart. What those did is shown, marked so, and decides nothing. What the paper leaves
+  to a search is the paper's own with any value.
+- **Of a line.** How accuracy, or the best value of a key, changes with a coordinate is the slope of a line of least squares
+  for each seed. Where searches found the best values, one for each coordinate, the interval is that of the slope, by Student's
+  t over what the points are off the line.
 - **Of a claim.** *Supported* if all of its comparisons are, *not run* if none was, *contradicted* if one of them is with an
   interval that is to miss once in twenty times the number of comparisons, so that many do not contradict by chance; else
   *undecided*. Where comparisons are readings of one statement, all of them have to contradict it.
@@ -49,10 +58,22 @@ def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> 
     return Estimate(mean, mean - half, mean + half)
 
 
+def of_line(points: Sequence[tuple[float, float]], among: int = 1) -> Estimate:
+    """Return the slope of the line of least squares through points; no interval of two points, or of a perfect line."""
+    found = stats.linregress(*zip(*points, strict=True))
+    slope, error = float(found.slope), float(found.stderr)
+    if len(points) < 3 or error <= 1e-9 * max(abs(slope), 1):
+        return Estimate(slope, None, None)
+    half = float(stats.t.ppf(1 - (1 - LEVEL) / (2 * among), len(points) - 2)) * error
+    return Estimate(slope, slope - half, slope + half)
+
+
 def verdict(found: Estimate | None, claimed: dict[str, Any]) -> str:
-    """Return the verdict on an effect; `claimed`: above, below and about, each None where nothing is said."""
+    """Return the verdict on an estimate. `claimed`: above, below and about, each None where nothing is said; or exactly."""
     if found is None:
         return NOT_RUN
+    if "exactly" in claimed:
+        return SUPPORTED if found.effect == claimed["exactly"] else CONTRADICTED
     if found.low is None or found.high is None:
         return UNDECIDED
     above = -math.inf if claimed["above"] is None else claimed["above"]
@@ -68,4 +89,6 @@ def combined(verdicts: Sequence[str], together: Sequence[str], how: str) -> str:
     there = set(verdicts)
     if len(there) == 1:
         return verdicts[0]
+    if there <= {NOT_RUN, NOT_HERE}:
+        return NOT_HERE
     return CONTRADICTED if how == "all" and CONTRADICTED in together else UNDECIDED

@@ -114,9 +114,9 @@ def _of_results(folder: Path) -> Place:
     specs are not to be had, labels where `python -m dpvision keep` put them."""
     artifacts = {file.stem: read_json(file) for file in sorted((folder / "plan").glob("*.json"))}
     for name, spec in artifacts.items():
-        if any("work" not in cell for cell in spec.get("cells", [{}])):
+        if format_of := _older(spec):
             remedy = "`python -m dpvision keep` or `snakemake all` writes it anew, and then this command"
-            raise UserError(OTHER_FORMAT.format(folder / "plan" / f"{name}.json", 1, FORMAT, remedy))
+            raise UserError(OTHER_FORMAT.format(folder / "plan" / f"{name}.json", format_of, FORMAT, remedy))
     scale = next((spec["scale"] for spec in artifacts.values()), "paper")
     labels = read_json(folder / LABELS) if (folder / LABELS).exists() else {}
     shared = (folder if scale == "paper" else folder.parent) / "data"
@@ -134,6 +134,13 @@ def _of_results(folder: Path) -> Place:
             plan.work[key] = _planned(folder, key)
             waiting += plan.needs(key) if plan.work[key] else []
     return Place(folder, folder, plan)
+
+
+def _older(artifact: specs.Spec) -> int | None:
+    """Return the format of an artifact's spec that was written before this one's; nothing else says it."""
+    if any("work" not in cell for cell in artifact.get("cells", [{}])):
+        return 1
+    return 2 if isinstance(artifact.get("columns"), str) else None
 
 
 def _planned(folder: Path, key: Key) -> specs.Spec:

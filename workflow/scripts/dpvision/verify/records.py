@@ -44,7 +44,7 @@ def study(place: Place, key: Key) -> Iterator[Finding]:
     yield from equal(f"{where}/best.json", "trials by trials.csv", len(trials), best["trials"])
     complete = [row for row in trials if row["state"] == "complete"]
     yield from equal(f"{where}/best.json", "pruned by trials.csv", len(trials) - len(complete), best["pruned"])
-    objective = next(name for name in ("validation_loss", "validation_top1") if name in best)
+    objective = next(name for name in specs.OBJECTIVES if name in best)
     scores = [specs.score(objective, float(row[objective])) for row in complete]
     yield from equal(f"{where}/best.json", f"{objective} by trials.csv", specs.score(objective, max(scores)), best[objective])
     winners = [

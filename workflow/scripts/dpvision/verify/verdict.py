@@ -58,7 +58,7 @@ def verify(path: Path) -> Verdict:
         checks = list(_checks(place))
         progress = Progress("verify", len(checks))
         for done, (kind, name, check) in enumerate(checks, 1):
-            verdict.problems += [_text(finding) for finding in _careful(name, check)]
+            verdict.problems += [_text(finding) for finding in careful(name, check)]
             verdict.checked[kind] = verdict.checked.get(kind, 0) + 1
             progress.step(done, partial(str, name))
         progress.close()
@@ -90,7 +90,8 @@ def _by_stage(place: Place) -> list[Key]:
     return sorted(place.plan.work, key=lambda key: list(STAGES).index(key[0]))
 
 
-def _careful(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def careful(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """Yield what a check finds, and what stops it."""
     try:
         yield from check()
     except FAULTS as error:

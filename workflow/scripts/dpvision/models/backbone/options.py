@@ -12,7 +12,7 @@ class Options(Network):
     """A network of torchvision's for colour images, batch normalisation and all, without dropout and stochastic depth."""
 
     family: Literal["backbone"]
-    """torchvision's own networks, to begin with public weights."""
+    """Architecture of the network."""
     network: Literal[
         "convnext_tiny",
         "densenet121",

@@ -12,7 +12,7 @@ class Options(Network):
     """A linear layer on features, which starts at zero: every class is as likely as any other."""
 
     family: Literal["linear"]
-    """The architecture."""
+    """Architecture of the network."""
     constant: Annotated[float, Field(gt=0)] = 0.1
     """What stands beside an example's features, and so what its bias is multiplied by. Features of length 1 with a constant
     of 0.1 leave the bias a hundredth of the squared norm that clipping bounds."""

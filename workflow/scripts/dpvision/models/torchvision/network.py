@@ -5,7 +5,7 @@ neither dropout nor stochastic depth. `stem: original` is torchvision's, for lar
 kept it, but for ResNet-18's: a convolution took its place, that of its norm and that of its ReLU (`bare`). `small` is the
 fair stem for small images: a 3x3 convolution with stride 1, its norm and its activation, and no pooling.
 
-Their DenseNet-121 lost all its ReLUs (`relu: false`). The library that made it has them in its own batch normalisations,
+Their DenseNets lost all their ReLUs (`relu: false`). The library that made them has these in its own batch normalisations,
 and was asked for PyTorch's.
 """
 
@@ -16,6 +16,7 @@ from typing import Any, Literal
 from torch import nn
 
 from dpvision.models.layers import group_norm
+from dpvision.models.torchvision.options import BASIC, BOTTLENECKS, DENSENETS
 from dpvision.vision import torchvision
 
 
@@ -78,4 +79,5 @@ def efficientnet(network: Any, model: dict, channels: int) -> nn.Module:
     return network
 
 
-ADAPTED = {"resnet18": resnet, "resnet34": resnet, "densenet121": densenet, "efficientnet_b0": efficientnet}
+ADAPTED = dict.fromkeys([*BASIC, *BOTTLENECKS], resnet) | dict.fromkeys(DENSENETS, densenet)
+ADAPTED |= {"efficientnet_b0": efficientnet}

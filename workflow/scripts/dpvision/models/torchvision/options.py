@@ -5,7 +5,11 @@ from typing import Any, Literal
 
 from dpvision.models.options import Layer, Network
 
-RESNETS = {"resnet18": (2, 2, 2, 2), "resnet34": (3, 4, 6, 3)}
+BASIC = {"resnet18": (2, 2, 2, 2), "resnet34": (3, 4, 6, 3)}
+"""Blocks in each stage; of two 3x3 convolutions."""
+BOTTLENECKS = {"resnet50": (3, 4, 6, 3), "resnet152": (3, 8, 36, 3), "wide_resnet50_2": (3, 4, 6, 3)}
+"""The same, of a 3x3 convolution between two 1x1, the last of which widens fourfold."""
+DENSENETS = {"densenet121": (6, 12, 24, 16), "densenet169": (6, 12, 32, 32), "densenet201": (6, 12, 48, 32)}
 
 
 class Options(Network):
@@ -13,7 +17,17 @@ class Options(Network):
 
     family: Literal["torchvision"]
     """Library whose networks these are."""
-    network: Literal["resnet18", "resnet34", "densenet121", "efficientnet_b0"]
+    network: Literal[
+        "resnet18",
+        "resnet34",
+        "resnet50",
+        "resnet152",
+        "wide_resnet50_2",
+        "densenet121",
+        "densenet169",
+        "densenet201",
+        "efficientnet_b0",
+    ]
     """Name of the network there. EfficientNet is without its dropout and its stochastic depth."""
     groups: Literal[1, 2, 4, 8, "channels"] = 8
     """Groups of each group normalisation: what divides the channels of all these networks; `channels`: one a channel."""
@@ -27,10 +41,10 @@ class Options(Network):
         return f"{self.network}{stem}{'' if self.relu else '-norelu'}"
 
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
-        if self.stem == "bare" and self.network not in RESNETS:
-            yield "stem", f"bare is a stem of {' and '.join(RESNETS)}; allowed for {self.network}: original, small"
-        if not self.relu and self.network != "densenet121":
-            yield "relu", f"only densenet121 can be without ReLU; use true for {self.network}"
+        if self.stem == "bare" and self.network not in BASIC:
+            yield "stem", f"bare is a stem of {' and '.join(BASIC)}; allowed for {self.network}: original, small"
+        if not self.relu and self.network not in DENSENETS:
+            yield "relu", f"only {', '.join(DENSENETS)} can be without ReLU; use true for {self.network}"
 
 
 # For images of 32 pixels. Fair: with the stem that suits them; literal: as Remerscheid et al. trained it.
@@ -48,9 +62,9 @@ CATALOGUE = {
 
 def layers(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
     """Yield the convolutions and the linear layers."""
-    if model["network"] in RESNETS:
+    if model["network"] in BASIC or model["network"] in BOTTLENECKS:
         return _resnet(model, shape, classes)
-    return _densenet(model, shape, classes) if model["network"] == "densenet121" else _efficientnet(model, shape, classes)
+    return _densenet(model, shape, classes) if model["network"] in DENSENETS else _efficientnet(model, shape, classes)
 
 
 def _halved(height: int, width: int) -> tuple[int, int]:
@@ -66,14 +80,19 @@ def _resnet(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[L
     if original:
         height, width = _halved(height, width)
     inputs = 64
-    for stage, blocks in enumerate(RESNETS[model["network"]]):
-        outputs = 64 * 2**stage
-        if stage:
-            height, width = _halved(height, width)
-            yield Layer(inputs, outputs, 1, height * width)
-        for _ in range(blocks):
-            yield Layer(inputs, outputs, 3, height * width)
-            yield Layer(outputs, outputs, 3, height * width)
+    wide = BOTTLENECKS.get(model["network"])
+    for stage, blocks in enumerate(wide or BASIC[model["network"]]):
+        inner = 64 * 2**stage * (2 if model["network"] == "wide_resnet50_2" else 1)
+        outputs = 256 * 2**stage if wide else inner
+        for block in range(blocks):
+            if wide:
+                yield Layer(inputs, inner, 1, height * width)  # the stride is that of the next one
+            if stage and block == 0:
+                height, width = _halved(height, width)
+            if block == 0 and inputs != outputs:
+                yield Layer(inputs, outputs, 1, height * width)
+            yield Layer(inner if wide else inputs, inner, 3, height * width)
+            yield Layer(inner, outputs, 1 if wide else 3, height * width)
             inputs = outputs
     yield Layer(inputs, classes, 1, 1)
 
@@ -86,7 +105,7 @@ def _densenet(model: dict[str, Any], shape: list[int], classes: int) -> Iterator
     if original:
         height, width = _halved(height, width)
     inputs = 64
-    for stage, blocks in enumerate((6, 12, 24, 16)):
+    for stage, blocks in enumerate(DENSENETS[model["network"]]):
         if stage:
             yield Layer(inputs, inputs // 2, 1, height * width)
             inputs, height, width = inputs // 2, height // 2, width // 2

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dpvision.config.base import Groups, Searched
+from dpvision.config.base import Groups, Later, Searched
 from dpvision.models.options import Layer, Network, faults_of_groups
 
 
@@ -24,9 +24,14 @@ class Options(Network):
     """One more normalisation after each block's addition: Klause et al.'s proposal."""
     standardize: bool = True
     """Convolutions with standardised weights, a gain and a bias, as De et al.; false: plain ones, without bias."""
+    norm: Annotated[Literal["group", "none"], Later] = "group"
+    """What stands behind each ReLU: group normalisation, or nothing, as in the baseline of De et al.'s ablation."""
+    bias: Annotated[bool | None, Later] = None
+    """Whether each convolution has a bias, as in that ablation; null: those with standardised weights have one, others none."""
 
     def slug(self) -> str:
-        return f"{'scale' if self.scale_norm else ''}wrn{self.depth}-{self.width}"
+        norm = "" if self.norm == "group" else f"-{self.norm}"
+        return f"{'scale' if self.scale_norm else ''}wrn{self.depth}-{self.width}{norm}"
 
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
         if (self.depth - 4) % 6:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
-from dpvision.config.base import Distinct
+from dpvision.config.base import Distinct, Name
 from dpvision.config.metrics import NO_AVERAGE, NOTHING_HELD_OUT, Metric, measured
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ class Options(Table):
     metrics: Distinct[Metric] | None = None
     """A row of a cell for each; null: what the paper prints of the data set, on the test examples, at the last step, in the
     authors' protocol at the best epoch."""
+    works: dict[Name, str] | None = None
+    """Other works among the printed numbers, by what published.yaml calls their models. A display label."""
 
     READS: ClassVar = {
         "metrics": ("train/metrics.json",),
@@ -31,26 +33,21 @@ class Options(Table):
 
 
 DECIMALS = 2
-NOTE = (
-    "Accuracies in per cent of the {split} examples. Ours, and each seed's, which the CSV has: {weights}, {sigma}; {steered}"
-    "ε (RDP) and ε (PRV): spent by one training, by two accountants, neighbours differing in one example; not counted: "
-    "searches and held-out examples (ledger.json of each run). n: trainings, one a seed."
-)
-STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose. "
-NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen. "
-AVERAGED = "Averaged: the moving average of the weights instead of those of the last step."
+NOTE = "Accuracies in per cent of the {split} examples. Ours: {weights}, {sigma}; {steered}"
+STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose."
+NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen."
+AVERAGED = "Averaged: of the moving average of the weights, instead of the weights of the last step."
 WEIGHTS = {
     "last_step": "at the last step",
     "averaged": "of the moving average of the weights at the last step",
     "best_epoch": "at the epoch that held-out examples found best, in the protocol paper the test split",
 }
 PAPER = (
-    "Protocol paper: trained as the authors' code does, with nothing held out, and the test split steering the learning rate "
-    "and picking the best epoch, which is what the paper prints; their ε is what that spent."
+    "Authors' code (the protocol `paper`): trained as that does, with nothing held out, and the test split steering the "
+    "learning rate and picking the best epoch, which is what the paper prints; its ε is what that spent."
 )
 SELECTION = (
-    "Selection: by how much the best epoch exceeds the last step, the mean over the seeds: gained by choosing on the test "
-    "split."
+    "Of that, choosing the best epoch on the test split gained {least:.2f} to {most:.2f} points (`selection`, in the CSV)."
 )
 MINUTES = "Minutes: of one training, on the machine that its provenance.json describes."
 
@@ -62,16 +59,17 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
     said = {
         AVERAGED: "averaged" in frame,
         PAPER: "selection" in frame or (bool(asked) and any(cell["at"]["protocol"] == "paper" for cell in spec["cells"])),
-        SELECTION: "selection" in frame,
-        MINUTES: "minutes" in set(frame["metric"]),
+        MINUTES: "minutes" in set(frame.loc[frame["state"] == "run", "metric"]),
     }
     places = [cell["at"] for cell in spec["cells"]]
-    sigma = "σ as given, where a column says it" if any("sigma" in at for at in places) else "σ the least for the ε"
+    sigma = "σ as the configuration gives it, where it does" if any("sigma" in at for at in places) else "σ the least for the ε"
     held_out = [at["held_out"] for at in places if at["protocol"] == "clean"]
-    steered = STEERED * any(held_out) + NOTHING * (not all(held_out))
+    steered = " ".join([STEERED] * any(held_out) + [NOTHING] * (not all(held_out)))
     said_of = {"split": " and ".join(splits) or "test", "weights": " and ".join(weights) or WEIGHTS["last_step"]}
     note = NOTE.format(**said_of, sigma=sigma, steered=steered)
-    return [note, *(text for text, so in said.items() if so)]
+    gained = frame["selection"].dropna() if "selection" in frame else []
+    selected = [SELECTION.format(least=min(gained), most=max(gained))] if len(gained) else []
+    return [note, *(text for text, so in said.items() if so), *selected]
 
 
 Beside = Callable[[dict, str | None, str], dict[str, Any]]
@@ -94,7 +92,8 @@ def frame(spec: "Spec", inputs: dict[str, list[str]], beside: Beside = lambda ce
             if "metrics" not in spec and name != "minutes":
                 found |= _beside(spec, cell, records, name, values)
             rows.append(found)
-    return frame_of(spec, rows)
+    works = spec.get("works") or {}
+    return frame_of(spec, rows).replace({"model": works}) if works else frame_of(spec, rows)
 
 
 def _lacking(cell: dict, metrics: dict[str, dict], weights: str | None, split: str | None) -> str | None:

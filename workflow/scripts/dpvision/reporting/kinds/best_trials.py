@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from dpvision.plan import specs
-from dpvision.reporting.kinds import accuracy, search
+from dpvision.reporting.kinds import accuracy, search, tuned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,28 +36,23 @@ class Options(accuracy.Options):
 
 DECIMALS = accuracy.DECIMALS
 NOTE = (
-    "Best trial, and mean of the ten best or of as many as there are (n best): of the trials of the row's search that were "
-    "not given up, by their {by}; accuracies in per cent of the held-out examples, after the last step. Each trial trained "
-    "with the search's seed at the search's ε. Found: the best trial's values."
+    "Best trial, and mean of the ten best or of as many as there are (n): of the trials of a cell's search that were not given "
+    "up, by their {by}; accuracies in per cent of the held-out examples, after the last step. Each trial trained with the "
+    "search's seed at the search's ε."
 )
-BY = {"validation_top1": "accuracy on the held-out examples", "validation_loss": "loss on the held-out examples"}
+BY = {
+    "validation_top1": "accuracy on the held-out examples",
+    "averaged_validation_top1": "accuracy on the held-out examples with averaged weights",
+    "validation_loss": "loss on the held-out examples",
+}
 
 
 def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    from dpvision.reporting.coordinates import cell_name, telling
     from dpvision.reporting.tables import by_folder
 
     studies = by_folder(inputs["studies"])
-    names = ["model", *telling([cell["at"] for cell in spec["cells"]])]
-    edges = {
-        f"{cell_name(cell['at'], dict.fromkeys(names))}: {edge}": None
-        for cell in spec["cells"]
-        for study in cell["work"].get("search", {}).values()
-        for edge in studies[study].get("edges", [])
-    }
-    beyond = [f"Better values may lie beyond what was searched. {'; '.join(edges)}."] if edges else []
     by = " or ".join(BY[objective] for objective in dict.fromkeys(map(_objective, studies.values())))
-    return [*accuracy.notes(spec, inputs, frame), NOTE.format(by=by), *beyond]
+    return [*accuracy.notes(spec, inputs, frame), NOTE.format(by=by), *tuned.found_note(spec, inputs)]
 
 
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
@@ -79,7 +73,7 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
                     "best_trial": 100 * best.iloc[0],
                     "ten_best": 100 * best.mean(),
                     "ten_best_n": len(best),
-                    "found": ", ".join(map(_said, studies[study]["values"].items())),
+                    "found": tuned.found_values(studies[study]),
                 }
         return {}
 
@@ -88,6 +82,8 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
 
 def _best(trials: "pd.DataFrame", objective: str) -> "pd.DataFrame":
     """Return the ten best of the trials that were not given up, or as many as there are, the best first."""
+    from dpvision.plan import specs  # which imports the kinds
+
     complete = trials[trials["state"] == "complete"]
     scores = complete[objective].map(lambda value: specs.score(objective, value))
     return complete.loc[scores.sort_values(ascending=False, kind="stable").index[:TEN]]
@@ -96,8 +92,3 @@ def _best(trials: "pd.DataFrame", objective: str) -> "pd.DataFrame":
 def _objective(best: dict[str, Any]) -> str:
     """Return what a search chose by, as its best.json says."""
     return next(name for name in BY if name in best)
-
-
-def _said(found: tuple[str, Any]) -> str:
-    key, value = found
-    return f"{key.rpartition('.')[2]} {value:.4g}" if isinstance(value, float) else f"{key.rpartition('.')[2]} {value}"

@@ -36,6 +36,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 MARKS = {"none": "o", "skip": "v", "residual": "s", "dense": "D"}
 NO_PAIR = "the authors' notebook has no two that differ in this alone"
+ELSEWHERE = "the authors' numbers are of another data set"
 NONE_OF = "the authors' notebook has no pair with: {}"
 OPTIONS = ("connection", "width", "depth", "pool", "norm", "activation")
 PRIVACY = {True: "private", False: "not private"}
@@ -92,14 +93,14 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     panels = [(str(name), part) for name, part in frame.groupby("privacy", sort=False)] if x != "privacy" else [("", frame)]
     figure, axes = plt.subplots(1, len(panels), figsize=(1.2 + 4.4 * len(panels), 3.6), squeeze=False)
     for axis, (title, part) in zip(axes[0], panels, strict=True):
-        _draw_panel(axis, part, x)
+        _draw_panel(axis, part, x, elsewhere=AUTHORS not in set(frame["of"]))
         axis.set(title=title, xlabel="width to depth" if x == "ratio" else x)
     axes[0, 0].set_ylabel("validation accuracy (%)")
     return figure
 
 
-def _draw_panel(axis: Any, part: "pd.DataFrame", x: str) -> None:
-    """Draw ours, and the authors' beside; say what the authors have no number of."""
+def _draw_panel(axis: Any, part: "pd.DataFrame", x: str, elsewhere: bool) -> None:
+    """Draw ours, and the authors' beside; say what they have no number of. `elsewhere`: they have none of these data."""
     there = part[part["x"].notna()]
     if x == "ratio":
         _draw_ratios(axis, there)
@@ -113,11 +114,12 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", x: str) -> None:
                 first = of not in axis.get_legend_handles_labels()[1]
                 axis.plot(places, line.loc[places.index, "accuracy"], label=of if first else None, **LOOKS[str(of)])
                 of_authors.update(line["x"] if of == AUTHORS else ())
+    axis.margins(y=0.15)  # for the words below
     axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
     axis.legend(loc="best")
     absent = [name for name in ORDER[x] if name not in of_authors and name in set(there["x"])]
     if absent:
-        said = NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
+        said = ELSEWHERE if elsewhere else NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
         axis.text(0.02, 0.02, said, transform=axis.transAxes, fontsize=7)
 
 

@@ -17,6 +17,7 @@ class Options(Table):
     kind: Literal["hessian"]
     """What it is."""
 
+    LAYOUT: ClassVar = {"rows": ["metric"], "columns": ["model"]}
     READS: ClassVar = {
         "hessians": ("hessian/hessian.json",),
         "provenance": ("train/provenance.json", "hessian/provenance.json"),

@@ -19,6 +19,7 @@ class Options(Table):
     kind: Literal["tuned"]
     """What it is."""
 
+    LAYOUT: ClassVar = {"panels": ["dataset"], "columns": ["metric", "split", "statistic"]}
     READS: ClassVar = {
         "metrics": ("train/metrics.json",),
         "ledgers": ("train/ledger.json",),
@@ -33,14 +34,19 @@ DECIMALS = 2
 NOTE = (
     "Accuracies in per cent, after the last step. Best trial: the highest accuracy on the held-out examples among the trials "
     "that were not given up, which is what is printed; mean of the ten best: by the same, or of as many as there are (n). The "
-    "other rows are trainings, one a seed, with the values that the search's objective found best, or, where there was no "
-    "search, the recipe's. ε with search: all trials and one training as one composition, which no printed number counts; "
-    "ε (RDP): of one training alone. Held-out examples chose the values and are private too."
+    "others are of trainings, one a seed, with the values that the search's objective found best, or, where there was no "
+    "search, the recipe's. ε with search: all trials and one training as one composition, which no printed number counts. "
+    "Held-out examples chose the values and are private too."
 )
 FOUND = "Found: {}."
 
 
 def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
+    return [NOTE, *found_note(spec, inputs)]
+
+
+def found_note(spec: "Spec", inputs: dict[str, list[str]]) -> list[str]:
+    """Say which values the searches found for the cells, and which of them lie at an end of what was searched."""
     from dpvision.reporting.coordinates import cell_name, telling
     from dpvision.reporting.tables import by_folder
 
@@ -50,17 +56,18 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
     for cell in spec["cells"]:
         for study in cell["work"].get("search", {}).values():
             edges = "".join(f" ({edge})" for edge in studies[study].get("edges", []))
-            found[f"{cell_name(cell['at'], names)}: {', '.join(map(_said, studies[study]['values'].items()))}{edges}"] = None
-    return [NOTE, *([FOUND.format("; ".join(found))] if found else [])]
+            found[f"{cell_name(cell['at'], names)}: {found_values(studies[study])}{edges}"] = None
+    return [FOUND.format("; ".join(found))] if found else []
 
 
-def _said(found: tuple[str, Any]) -> str:
-    key, value = found
-    return f"{key.rpartition('.')[2]} {value:.4g}" if isinstance(value, float) else f"{key.rpartition('.')[2]} {value}"
+def found_values(best: dict[str, Any]) -> str:
+    """Write what a search found, as its best.json says: clip 3.25, epochs 90."""
+    values = {key.rpartition(".")[2]: value for key, value in best["values"].items()}
+    return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items())
 
 
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
-    from dpvision.reporting.claims import Records
+    from dpvision.reporting.records import Records
     from dpvision.reporting.tables import by_folder, frame_of, row
 
     metrics, ledgers, networks = by_folder(inputs["metrics"]), by_folder(inputs["ledgers"]), Records({"": inputs["weights"]})

@@ -1,0 +1,355 @@
+"""De et al.'s own kinds of artifact show what records, trials and print say, at every scale, and of a part of the records."""
+
+import csv
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpvision import plan
+from dpvision.errors import UserError
+from dpvision.files import write_json
+from dpvision.plan import specs
+from dpvision.reporting.figures import write_figure
+from dpvision.reporting.kinds import KINDS, advice
+from dpvision.reporting.so_far import draw_so_far
+from dpvision.reporting.tables import write_table
+
+HEAD = json.dumps({"one.weight": {"shape": [1000, 1000]}, "one.bias": {"shape": [500]}}).encode()
+RATE, STEPS = "recipe.optimizer.learning_rate", "recipe.steps"
+
+
+def accuracy_of(run: specs.Spec, values: dict[str, Any]) -> float:
+    """Return the accuracy of a made-up world in which the best rate is batch / 1,024, up to 4, and the best σ is 3."""
+    batch = run["recipe"]["batch"]
+    rate, best = values.get(RATE, 2.0), min(4.0, batch / 1024)
+    sigma = run["budget"].get("sigma", 3.0) if run["budget"] else 3.0
+    off = math.log2(rate / best) ** 2 + math.log2(sigma / 3) ** 2
+    steps = values.get(STEPS, 2500) / (2500 * max(1, 2048 / batch))
+    return 0.7 + 0.01 * math.log2(batch / 256) - 0.02 * off - 0.02 * math.log2(steps) ** 2
+
+
+class World:
+    """Records of all the work of a plan, made up."""
+
+    def __init__(self, folder: Path, scale: str) -> None:
+        self.folder, self.plan = folder, plan.load({"papers": ["de2022"], "scale": scale})
+
+    def found(self, study: str) -> dict[str, Any]:
+        """Return the values of the best trial of a search."""
+        spec = self.plan.work["search", study]
+        keys = list(spec["space"])
+        combinations = [dict(zip(keys, values, strict=True)) for values in itertools.product(*spec["space"].values())]
+        return max(combinations, key=lambda values: accuracy_of(spec["run"], values))
+
+    def fill(self, file: Path) -> None:
+        """Write what a record's file would say."""
+        name = file.parent.name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        getattr(self, f"_{file.stem}{file.suffix.replace('.', '_')}")(file, name)
+
+    def _run(self, name: str) -> tuple[specs.Spec, dict[str, Any]]:
+        run = self.plan.work["train", name]
+        studies = set(specs.searched_keys(run).values())
+        return run, self.found(studies.pop()) if studies else {RATE: run["recipe"]["optimizer"]["learning_rate"]}
+
+    def _metrics_json(self, file: Path, name: str) -> None:
+        run, values = self._run(name)
+        value = accuracy_of(run, values) + 0.002 * run["seed"]
+        views = (run["recipe"]["augmentation"] or {}).get("views", 0)
+        value += {0: 0.0, 1: -0.02}.get(views, 0.01 * math.log2(max(views, 1)))
+        of = {"validation": value, "train": value + 0.02, "test": value - 0.01}
+        sets = {split: {"top1": top1} for split, top1 in of.items()}
+        averaged = {split: {"top1": top1 + 0.01} for split, top1 in of.items()}
+        write_json(file, {"last_step": sets, "averaged": averaged})
+
+    def _ledger_json(self, file: Path, name: str) -> None:
+        run, values = self._run(name)
+        steps = values.get(STEPS) or run["recipe"].get("steps", 2479)
+        said = {"noise_multiplier": run["budget"].get("sigma", 3.0), "sampling_rate": specs.sampling_rate(run)}
+        said |= {"examples": specs.training_count(run), "steps": {"planned": steps, "made": steps}}
+        said |= {"epsilon": {"rdp": 7.99, "prv": 7.4}}
+        simulated = specs.simulated(run) > 1
+        write_json(file, {"epsilon": None, "simulated": said} if simulated else said)
+
+    def _history_csv(self, file: Path, name: str) -> None:
+        depth = self.plan.work["train", name]["model"]["depth"]
+        rows = [
+            {"epoch": e, "epsilon": 0.5 * 1.25**e, "averaged_validation_top1": 0.4 + 0.01 * e + depth / 1e4}
+            for e in range(1, 23)
+        ]
+        pd.DataFrame(rows).to_csv(file, index=False)
+
+    def _best_json(self, file: Path, name: str) -> None:
+        spec, values = self.plan.work["search", name], self.found(name)
+        from dpvision.plan import space
+
+        found = {"study": name, "values": values, specs.objective(spec): 0.7, "trials": spec["trials"]}
+        write_json(file, found | ({"edges": edges} if (edges := space.edges(spec["space"], values)) else {}))
+
+    def _trials_csv(self, file: Path, name: str) -> None:
+        spec = self.plan.work["search", name]
+        keys, run = list(spec["space"]), spec["run"]
+        rows = []
+        for i, values in enumerate(itertools.product(*spec["space"].values())):
+            here = dict(zip(keys, values, strict=True))
+            value = accuracy_of(run, here)
+            steps = here.get(STEPS, 2479)
+            about = {"trial": i, "state": "complete", "validation_top1": value, "averaged_validation_top1": value + 0.01}
+            about |= {"averaged_validation_loss": 1.0, "sampling_rate": specs.sampling_rate(run), "steps": steps}
+            rows.append(about | here | {"sigma": run["budget"].get("sigma", 3.0), "epsilon": 7.99})
+        pd.DataFrame(rows).to_csv(file, index=False)
+
+    def _provenance_json(self, file: Path, name: str) -> None:
+        stage = {"runs": "dpvision.training.run", "studies": "dpvision.search.study"}.get(
+            file.parts[-3], "dpvision.data.prepare"
+        )
+        write_json(file, {"code": "c0de", "commit": "f00d", "lock": "10c", "data": "da7a", "stage": stage})
+
+    def _dataset_json(self, file: Path, name: str) -> None:
+        data = self.plan.work["data", name]
+        write_json(file, {"train": data["train"], "test": data["test"]})
+
+    def _weights_safetensors(self, file: Path, name: str) -> None:
+        file.write_bytes(len(HEAD).to_bytes(8, "little") + HEAD)
+
+    def make(self, name: str) -> tuple[list[dict[str, str]], str]:
+        """Return the rows of an artifact's CSV, and the text of its Markdown or SVG."""
+        spec = self.plan.artifacts[name]
+        inputs = {key: [str(self.folder / file) for file in files] for key, files in self.plan.inputs_of(name).items()}
+        for file in {Path(file) for files in inputs.values() for file in files}:
+            self.fill(file)
+        csv_file = self.folder / f"{name}.csv"
+        is_table = "tables" in KINDS[spec["kind"]].Options.FILES[0]
+        (write_table if is_table else write_figure)(spec, self.plan.labels[name], inputs, csv_file)
+        with open(csv_file, encoding="utf-8", newline="") as rows:
+            return list(csv.DictReader(rows)), csv_file.with_suffix(".md" if is_table else ".svg").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], World]:
+    found: dict[str, World] = {}
+
+    def of(scale: str = "paper") -> World:
+        return found.setdefault(scale, World(tmp_path_factory.mktemp(scale), scale))
+
+    return of
+
+
+def of(rows: list[dict[str, str]], **values: str) -> list[dict[str, str]]:
+    return [row for row in rows if all(row[key] == value for key, value in values.items())]
+
+
+# --- tables ---
+
+
+def test_each_rung_of_the_ablation_stands_beside_the_printed_number_of_its_split(world):
+    rows, text = world().make("de2022_table2")
+    printed = [row for row in rows if row["published"]]
+    assert [(row["ladder"], row["weights"], row["split"], float(row["published"])) for row in printed] == [
+        ("baseline", "last_step", "validation", 50.8),
+        ("baseline", "last_step", "train", 51.2),
+        ("group normalisation", "last_step", "validation", 66.3),
+        ("group normalisation", "last_step", "train", 67.9),
+        ("larger batch", "last_step", "validation", 70.0),
+        ("larger batch", "last_step", "train", 73.4),
+        ("weight standardisation", "last_step", "validation", 71.2),
+        ("weight standardisation", "last_step", "train", 74.7),
+        ("augmentation multiplicity", "last_step", "validation", 78.4),
+        ("augmentation multiplicity", "last_step", "train", 79.4),
+        ("parameter averaging", "averaged", "validation", 79.7),
+        ("parameter averaging", "averaged", "train", 81.5),
+    ]
+    assert {row["n"] for row in rows} == {"5"}
+    assert "79.7 ± 0.2" in text and "search" not in text.splitlines()[2]
+
+
+def test_both_readings_of_a_printed_row_stand_side_by_side(world):
+    rows, text = world().make("de2022_table3")
+    heads = ["1", "1.93", "2", "3", "4", "4.21", "6", "7.42", "7.5", "8"]
+    assert f"| model | recipe | {' | '.join(f'ε in print {head}' for head in heads)} |" in text
+    lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+    found = {(line[0], line[1]): line[2:] for line in lines[2:]}
+    solved, printed = found["WRN-16-4", "steps solved"], found["WRN-16-4", "steps as printed"]
+    assert solved[-1].endswith("/ 79.5 ± 0.7") and "/" not in printed[-1]
+    assert sum("not run / " in text for text in found["Tramèr and Boneh 2021", "–"]) == 3
+    assert len(of(rows, model="wrn16_4", recipe="as_printed")) == 6
+
+
+def test_the_splits_are_those_of_the_data_less_what_is_held_out(world):
+    rows, text = world().make("de2022_table12")
+    ours = {row["metric"]: row["ours"] for row in of(rows, dataset="cifar10")}
+    assert {key: float(value) for key, value in ours.items()} == {
+        "train_validation": 50_000,
+        "test": 10_000,
+        "train": 45_000,
+        "validation": 5_000,
+    }
+    assert "| cifar10 | 45,000 / 45,000 | 5,000 / 5,000 | 50,000 / 50,000 | 10,000 / 10,000 |" in text
+    assert "| imagenet | – / 1,271,167 |" in text
+
+
+def test_a_table_of_hyperparameters_says_which_row_spends_something_else(world):
+    rows, text = world().make("de2022_table13")
+    assert len(rows) == 12 and "N = 50,000: ε (RDP)" in text
+    assert "ε = 8 at N = 50,000: 7.05" in text
+    (eight,) = of(rows, printed_epsilon="8.0", examples="50000")
+    assert int(eight["most_steps"]) == 3066
+
+
+def test_the_noise_of_an_update_is_that_of_the_training_and_of_its_simulation(world):
+    (row, *_), text = world("simulate").make("de2022_table3_noise")
+    assert float(row["ratio"]) == pytest.approx(10 * math.sqrt(1_000_500 / 4096))
+    assert float(row["ratio_simulated"]) == pytest.approx(float(row["ratio"]) / math.sqrt(32))
+    assert "σ √(d / B)" in text
+
+
+# --- figures ---
+
+
+def test_a_sweep_has_the_mean_and_the_standard_error_of_five_trainings_at_each_point(world):
+    rows, _ = world().make("de2022_figure2")
+    assert [float(row["x"]) for row in of(rows, split="validation")] == [256, 512, 1024, 2048, 4096, 8192, 16384]
+    first = rows[0]
+    assert (first["n"], first["of"]) == ("5", "ours")
+    assert float(first["value"]) == pytest.approx(100 * (0.7 - 0.02 * math.log2(20000 / 20000) ** 2 + 0.004 + 0.01), abs=0.2)
+    assert float(first["spread"]) == pytest.approx(0.2 * math.sqrt(2.5 / 5), rel=1e-6)
+
+
+def test_the_curve_stands_beside_printed_numbers_and_other_works(world):
+    rows, text = world().make("de2022_figure1")
+    assert len(of(rows, of="ours")) == 12 and len(of(rows, of="in print")) == 12
+    assert [float(row["x"]) for row in of(rows, of="other work")] == [1, 2, 3, 1.93, 4.21, 7.42, 7.5]
+    assert "Tramèr and Boneh 2021" in text
+
+
+def test_views_begin_with_none(world):
+    rows, text = world().make("de2022_figure3")
+    assert [float(row["x"]) for row in of(rows, split="train")] == [0, 1, 2, 4, 8, 16, 32]
+    assert ">none<" in text
+
+
+def test_a_sweep_over_noise_is_drawn_by_the_steps_too(world):
+    rows, _ = world().make("de2022_figure6")
+    assert sorted({row["panel"] for row in rows}) == ["sigma", "steps"]
+    assert {float(row["x"]) for row in of(rows, panel="sigma")} == {1.5, 2, 2.5, 3, 3.5, 4, 5, 6}
+    assert {float(row["x"]) for row in of(rows, panel="steps")} == {2479}
+
+
+def test_best_settings_are_read_off_the_trials_alone(world):
+    assert not world().plan.runs_of("de2022_figure7")
+    rows, _ = world().make("de2022_figure7")
+    found = {int(row["x"]): (float(row["steps"]), float(row["learning_rate"]), row["edges"]) for row in rows}
+    assert found[256] == (20000, 0.25, "")
+    assert found[512][1] == 0.5 and found[1024][1] == 1.0 and found[16384][:2] == (2500, 4.0)
+    for row in rows:
+        assert float(row["epochs"]) == pytest.approx(float(row["steps"]) * float(row["x"]) / 45000)
+
+
+def test_a_map_has_a_field_for_each_pair(world):
+    rows, text = world().make("de2022_figure8")
+    assert len(rows) == 35 and {row["n"] for row in rows} == {"5"}
+    best = max(rows, key=lambda row: float(row["value"]))
+    assert float(best["x"]) == 4.0
+    assert "clipping norm C 100" in text
+
+
+def test_a_training_is_read_at_the_last_epoch_within_each_level(world):
+    rows, _ = world().make("de2022_figure9")
+    epochs = {level: max(e for e in range(1, 23) if 0.5 * 1.25**e <= level) for level in (1, 2, 4, 8, 16, 32, 64)}
+    shallow = [row for row in rows if row["line"] == "16" and row["panel"] == "0"]
+    found = {float(row["level"]): float(row["value"]) for row in shallow}
+    assert found == pytest.approx({level: 100 * (0.4 + 0.01 * epoch + 16 / 1e4) for level, epoch in epochs.items()})
+    assert len(rows) == 18 * 7
+
+
+def test_a_level_that_a_training_never_came_near_is_not_made_up():
+    from dpvision.reporting.kinds.by_epsilon import _at
+
+    history = pd.DataFrame({"epsilon": [1.0, 2.0], "validation_top1": [0.4, 0.5]})
+    assert _at(history, "validation_top1", 2.1) == 0.5
+    assert _at(history, "validation_top1", 8.0) is None
+    assert _at(history, "validation_top1", 0.5) is None
+
+
+# --- advice ---
+
+
+def test_the_advice_is_the_best_point_of_each_batch_and_what_the_points_say_of_the_findings(world):
+    rows, text = world().make("de2022_advice")
+    assert not world().plan.runs_of("de2022_advice")
+    (line,) = [line for line in text.splitlines() if line.startswith("| cifar10 | WRN-16-4 | 8 | – | 256 |")]
+    assert "| 20000 |" in line and "| 0.25 |" in line
+    assert "an optimal noise multiplier" in text and "holds at batch 4096" in text
+    assert len(rows) == 36
+
+
+def points(batches: list[int], **settings: list[float]) -> pd.DataFrame:
+    about = {"dataset": "d", "model": "m", "epsilon": 8.0, "recipe.augmentation.views": None, "accuracy": 70.0}
+    about |= {"varied_sigma": False, "best_sigma": 3.0}
+    rows = [
+        about | {"recipe.batch": batch, **{key: values[i] for key, values in settings.items()}}
+        for i, batch in enumerate(batches)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_findings_are_judged_by_the_powers_of_the_batch():
+    sizes = [256, 512, 1024, 2048, 4096, 8192]
+    grows_then_stays, stays_then_grows = [0.25, 0.5, 1, 2, 2, 2], [100, 100, 100, 100, 200, 400]
+    said = dict(advice.judged(points(sizes, best_rate=grows_then_stays, best_epochs=stays_then_grows)))
+    assert "holds, powers of the batch 1.00 and 0.00" in said["the rate follows the batch, then stays"]
+    assert "holds, powers of the batch 0.00 and 1.00" in said["epochs grow with the batch"]
+    said = dict(advice.judged(points(sizes, best_rate=stays_then_grows, best_epochs=grows_then_stays)))
+    assert all("does not hold" in said[key] for key in ("epochs grow with the batch", "the rate follows the batch, then stays"))
+    said = dict(advice.judged(points(sizes[:2], best_rate=[1, 2], best_epochs=[1, 2])))
+    assert "undecided, 2 batch sizes" in said["epochs grow with the batch"]
+
+
+@pytest.mark.parametrize("scale", ["demo", "simulate"])
+def test_every_artifact_of_a_scale_is_made(world, scale):
+    here = world(scale)
+    for name in (name for name, spec in here.plan.artifacts.items() if spec["kind"] != "claims"):
+        rows, text = here.make(name)
+        assert rows and text
+
+
+# --- of a part of the records ---
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> World:
+    """A world with the searches of three batch sizes, and of one of them a training."""
+    found = World(tmp_path, "paper")
+    cells = found.plan.artifacts["de2022_figure2"]["cells"][:3]
+    for cell in cells:
+        for study in cell["work"]["search"].values():
+            for name in ("best.json", "trials.csv", "provenance.json"):
+                found.fill(tmp_path / found.plan.folder(("search", study)) / name)
+    run = cells[0]["work"]["train"]["3"]
+    for name in ("metrics.json", "ledger.json"):
+        found.fill(tmp_path / found.plan.folder(("train", run)) / name)
+    return found
+
+
+def test_a_figure_is_drawn_of_the_points_that_are_there_and_dated_as_old(half):
+    assert draw_so_far(half.plan, "de2022_figure2", half.folder) == "1 of 7 cells, so far"
+    drawn = half.folder / "results/figures/de2022_figure2.csv"
+    rows = pd.read_csv(drawn)
+    assert rows[["x", "n"]].drop_duplicates().values.tolist() == [[256, 1]]
+    assert "(1 of 7 cells, so far)" in drawn.with_suffix(".svg").read_text("utf-8")
+    assert drawn.stat().st_mtime == 1
+    assert draw_so_far(half.plan, "de2022_figure7", half.folder) == "3 of 7 cells, so far"
+    assert draw_so_far(half.plan, "de2022_advice", half.folder) == "3 of 36 cells, so far"
+
+
+def test_of_no_record_nothing_is_drawn(half):
+    with pytest.raises(UserError, match="de2022_figure8: none of its 35 cells has a record yet"):
+        draw_so_far(half.plan, "de2022_figure8", half.folder)
+    with pytest.raises(UserError, match="de2022_claims is a page of claims: python -m dpvision claims writes it"):
+        draw_so_far(half.plan, "de2022_claims", half.folder)

@@ -1,0 +1,113 @@
+"""What comparisons share: a number of each side and seed, the effect of a seed's sides, and how both are called; light.
+
+Of a comparison these know what the plan wrote down: its sides, each with its cell's coordinates and its work by seed.
+"""
+
+import statistics
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dpvision.plan.specs import Spec
+from dpvision.reporting.records import Records
+
+Measure = Callable[[Records, Spec, int, str], float | None]
+"""The number of a comparison's side with a seed; none where there is no such record, or no finite number in it."""
+
+
+class Observed(NamedTuple):
+    """What a comparison found."""
+
+    values: dict[str, float]
+    """The effect by seed, or by the seeds of a group."""
+    of_medians: float | None
+    """The effect of the medians over the seeds, which is the papers' statistic."""
+    points: list[tuple[float, float]] | None = None
+    """Logarithms of a coordinate and of a value: the effect is the slope of their line, and they give its interval."""
+
+
+def work_of(comparison: Spec, side: int) -> dict[str, str]:
+    """Return by seed the work that is read of a side."""
+    stage = comparison["reads"].split("/")[0]
+    return comparison["sides"][side]["work"].get(stage, {})
+
+
+def of_seeds(comparison: Spec, records: Records, measure: Measure) -> dict[str, list[float]]:
+    """Return the numbers of all sides, by the seeds of which none is missing."""
+    sides = range(len(comparison["sides"]))
+    there = [work_of(comparison, i) for i in sides]
+    seeds = [seed for seed in there[0] if all(seed in work for work in there)]
+    measured = {seed: [measure(records, comparison, i, seed) for i in sides] for seed in seeds}
+    return {seed: [value for value in values if value is not None] for seed, values in measured.items() if None not in values}
+
+
+def observed_within(comparison: Spec, records: Records, measure: Measure, effect: Callable[..., float]) -> Observed:
+    """Return the effect within each seed, and that of the medians."""
+    whole = of_seeds(comparison, records, measure)
+    values = {seed: effect(comparison, *of_sides) for seed, of_sides in whole.items()}
+    medians = [statistics.median(column) for column in zip(*whole.values(), strict=True)]
+    return Observed(values, effect(comparison, *medians) if medians else None)
+
+
+def accuracy(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
+    """Return an accuracy in per cent, or how far one on some examples is above that on others."""
+    metrics = records.json("metrics.json", work_of(comparison, side)[seed])
+    if metrics is None:
+        return None
+    weights = comparison.get("weights") or ("averaged" if "averaged" in metrics else "last_step")
+    splits = [comparison.get("split") or "test", *([comparison["less"]] if "less" in comparison else [])]
+    if any(split not in metrics.get(weights, {}) for split in splits):
+        return None
+    first, *less = (100 * metrics[weights][split][comparison["metric"]] for split in splits)
+    return first - sum(less)
+
+
+def less(comparison: Spec, first: float, *others: float) -> float:
+    return first - sum(others)
+
+
+def ratio(comparison: Spec, first: float, second: float) -> float:
+    return first / second
+
+
+# --- how they are called ---
+
+
+class Named(NamedTuple):
+    """The sides of a comparison by name."""
+
+    models: list[str]
+    cells: list[str]
+    """Data set, ε, and what else tells one side from another."""
+    shared: str = ""
+    """What else tells all of them from other cells of the page."""
+
+    @property
+    def sides(self) -> list[str]:
+        """Return the models, each with its cell where the sides differ in more than the model."""
+        if len(set(self.cells)) == 1:
+            return self.models
+        return [f"{model} ({cell})" for model, cell in zip(self.models, self.cells, strict=True)]
+
+    @property
+    def where(self) -> str:
+        """Return what all sides share, behind a colon."""
+        said = [*(self.cells[:1] if len(set(self.cells)) == 1 else []), *([self.shared] if self.shared else [])]
+        return f": {', '.join(said)}" if said else ""
+
+    def only(self, *sides: int) -> "Named":
+        """Return some of the sides, without what all share."""
+        return Named([self.models[i] for i in sides], [self.cells[i] for i in sides])
+
+
+def called(comparison: Spec) -> str:
+    """Call the accuracy that is compared: top1; averaged validation top1; top1, train less validation."""
+    weights = f"{comparison['weights'].replace('_', ' ')} " if "weights" in comparison else ""
+    split = comparison.get("split", "test")
+    if "less" in comparison:
+        return f"{weights}{comparison['metric']}, {split} less {comparison['less']}"
+    return f"{weights}{split + ' ' if 'split' in comparison else ''}{comparison['metric']}"
+
+
+def text_of(value: Any) -> str:
+    """Write the value of a coordinate."""
+    return format(value, "g") if isinstance(value, float) else str(value)
