@@ -60,9 +60,9 @@ PAPER: dict[str, Any] = {
             "split": {"validation": 0},
             "search": "tune",
         },
-        "before": {"dataset": "digits", "models": ["network"], "recipe": "average", "epsilons": [None], "seeds": [7, 8]},
+        "before": {"dataset": "digits_low", "models": ["network"], "recipe": "average", "epsilons": [None], "seeds": [7, 8]},
         "tuned": {
-            "dataset": "digits",
+            "dataset": "digits_high",
             "models": ["network"],
             "recipe": "full",
             "epsilons": [8.0],
@@ -72,7 +72,7 @@ PAPER: dict[str, Any] = {
             "train": "norms",
         },
         "from_file": {
-            "dataset": "digits",
+            "dataset": "digits_high",
             "models": ["network"],
             "recipe": "full",
             "epsilons": [8.0],
@@ -300,6 +300,11 @@ def test_a_start_that_means_two_cells_none_or_itself_is_refused(small):
     small.plan()
     small.paper["cells"]["before"]["start"] = {"cells": "tuned"}
     assert "would start from itself" in small.complaint()
+
+
+def test_a_private_run_does_not_begin_with_weights_of_its_own_data(small):
+    small.paper["cells"]["before"]["dataset"] = "digits_high"
+    assert "was trained on digits_high too, so that an ε of what begins with it would not hold" in small.complaint()
 
 
 @pytest.mark.parametrize(

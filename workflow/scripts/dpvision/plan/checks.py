@@ -383,6 +383,9 @@ def _of_start(
             yield complaint(documents, (*where, "seed"), f"is none of its seeds: {', '.join(map(str, seeds))}", start.seed)
         if start.take == "averaged" and not found[0].recipe.averaging:
             yield complaint(documents, (*where, "take"), f"the recipe {found[0].at['recipe']} keeps no average", start.take)
+        if any(cell.at["dataset"] == found[0].at["dataset"] and cell.at["epsilon"] is not None for cell in ours):
+            void = f"was trained on {found[0].at['dataset']} too, so that an ε of what begins with it would not hold"
+            yield complaint(documents, where, f"{of} {void}; begin with weights of public data")
     for name, model in {cell.at["model"]: cell.model for cell in ours}.items():
         if model.as_spec({"label"}) != network.as_spec({"label"}):
             yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
