@@ -71,6 +71,8 @@ def _there(work: dict[str, dict[str, str]], folder: Path) -> dict[str, dict[str,
 def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:
     here = dataclasses.replace(plan, results=str(folder), artifacts={name: spec})
     if "claims" in spec:
+        if not any(Path(file).exists() for files in here.inputs_of(name).values() for file in files):
+            return False  # nothing of this paper is there
         write_so_far(here, name, Path())
     elif spec["cells"]:
         csv = Path(here.targets(name)[0])
