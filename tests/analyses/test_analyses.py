@@ -17,6 +17,7 @@ from dpvision.training.run import train
 SPECS = {
     "hessian": {"examples": 64, "iterations": 2, "tolerance": 1e-3, "lanczos_steps": 3, "seed": 0},
     "activations": {"examples": 32, "bins": 5},
+    "by_class": {},
 }
 
 
