@@ -170,7 +170,7 @@ def test_a_model_without_layers_is_counted_or_gets_all_the_time_there_is(with_fa
     assert (said["runtime"], said["mem_mb"]) == (77, pytest.approx(1234, abs=2))
     assert said["estimated"].startswith("unknown")
     counts = with_family.root / FAMILY / "counts.json"
-    assert with_family.python("-m", "dpvision", "models", "--count").split() == [str(counts)]
+    assert str(counts) in with_family.python("-m", "dpvision", "models", "--count").split()
     assert_trained(with_family.said(PREPARE, TRAIN))
 
 

@@ -142,10 +142,12 @@ def test_a_retry_asks_for_more_up_to_the_limit(configuration):
 def test_only_what_computes_asks_for_a_gpu(configuration):
     planned = configuration.plan()
     assert {job for job in JOBS if "gpu" in asked(planned, job)} == {
+        "features",
         "search",
         "train",
         "hessian",
         "activations",
+        "by_class",
     }
     assert not any("gpu" in asked(configuration.plan(scale="demo"), job) for job in JOBS)
 

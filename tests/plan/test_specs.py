@@ -45,7 +45,7 @@ def test_the_order_of_keys_changes_nothing(scale, configuration):
     for file in (configuration.root / "config").rglob("*.yaml"):
         said = yaml.safe_load(file.read_text())
         file.write_text(yaml.safe_dump(backwards(said), sort_keys=False))
-        assert list(yaml.safe_load(file.read_text())) != list(said) or isinstance(said, list)
+        assert list(yaml.safe_load(file.read_text())) != list(said) or isinstance(said, list) or len(said) < 2
     assert as_snakemake_compares(configuration.plan(scale=scale)) == before
 
 

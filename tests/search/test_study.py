@@ -86,7 +86,7 @@ class Pretended:
 
     accuracies: Callable[[Any], list[float]]
 
-    def __init__(self, run: specs.Spec, *_: Any) -> None:
+    def __init__(self, run: specs.Spec, *_: Any, **__: Any) -> None:
         self.groups = run["model"]["groups"]
         self.history: list[dict[str, Any]] = []
         self.planned, self.made = run["recipe"]["epochs"], 0
@@ -220,7 +220,7 @@ def test_a_covered_search_draws_values_again_and_trains_each_trial_with_noise_of
     monkeypatch.setattr(study_module, "geometric", lambda mean: 12)
     pretend(lambda groups: [0.5])
     seeds, known = [], study_module.Training
-    monkeypatch.setattr(study_module, "Training", lambda run, *more: seeds.append(run["seed"]) or known(run, *more))
+    monkeypatch.setattr(study_module, "Training", lambda run, *_, **__: seeds.append(run["seed"]) or known(run))
     here = place(sampler="covered", trials=3).work()
     tried = [str(value) for value in here.tried(TrialState.COMPLETE)]
     assert len(tried) == 12 > len(set(tried)) > 1

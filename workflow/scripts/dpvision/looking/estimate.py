@@ -237,11 +237,11 @@ def _sums(jobs: Iterable[Job]) -> dict[str, Any]:
 
 
 def as_text(plan: Plan, found: dict[str, Any]) -> str:
-    rows: list[tuple[str, ...]] = [
-        ("device-hours", *(s.words[1] for s in STAGES.values() if s.cost), "left", "of all", "memory a job", "disk", "")
-    ]
+    planned = [name for name, stage in STAGES.items() if stage.cost and plan.of(name)]
+    words = [STAGES[name].words[1] for name in planned]
+    rows: list[tuple[str, ...]] = [("device-hours", *words, "left", "of all", "memory a job", "disk", "")]
     for row in [*found["artifacts"], {"artifact": "all of it", **found["total"]}]:
-        hours = [*row["stages"].values(), row["device_seconds_left"], row["device_seconds"]]
+        hours = [*(row["stages"][name] for name in planned), row["device_seconds_left"], row["device_seconds"]]
         sizes = f"{row['megabytes'] / 1000:.1f} GB" if row["megabytes"] else "", f"{row['record_bytes_left'] / 1e6:.0f} MB"
         rows.append((row["artifact"], *(f"{seconds / 3600:.2f}" for seconds in hours), *sizes, ", ".join(row["by"])))
     devices = counted("device", "devices", found["devices"])
