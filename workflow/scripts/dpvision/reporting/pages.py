@@ -132,7 +132,9 @@ def _graph(plan: Plan) -> str:
     """Draw which stage leads to which, and to what is shown."""
     kept = plan.kept()
     counts = {stage: counted(*STAGES[stage].words, count) for stage, count in Counter(stage for stage, _ in kept).items()}
-    arrows = {(below[0], key[0]): None for key in kept for below in plan.needs(key)}
+    order = list(STAGES)  # an arrow back, of a training that begins with another's weights, is left out
+    between = {(below[0], key[0]): None for key in kept for below in plan.needs(key)}
+    arrows = {(begin, end): None for begin, end in between if order.index(begin) < order.index(end)}
     shown = {"tables": "tables", "figures": "figures", "": "claims"}
     for folder, words in shown.items():
         names = plan.of_kind(folder)
