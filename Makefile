@@ -48,11 +48,12 @@ laptop: setup
 reproduce: setup
 	@CORES=$(CORES) $(PYTHON) envs/reproduce.py "$(ARCHIVE)" "$(ARTIFACT)"
 
+# one thread a worker: with more, workers wait for each other
 test: setup
-	@$(BIN)/python -m pytest -m "not slow"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n $(CORES) --dist loadfile
 
-test-all: setup
-	@$(BIN)/python -m pytest
+test-all: test
+	@$(BIN)/python -m pytest -m slow
 
 check: format lint
 	@$(BIN)/python tests/check.py

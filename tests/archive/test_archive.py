@@ -25,6 +25,8 @@ from dpvision.reporting.kinds import KINDS
 from dpvision.source import NAME, ROOT, VERSION, source
 from dpvision.verify.artifacts import AGAIN
 
+pytestmark = pytest.mark.slow  # tests/verify has archives quickly
+
 
 @pytest.fixture
 def project(made, tmp_path):

@@ -67,6 +67,7 @@ def test_a_right_engine_is_consistent_with_any_run_s_claim(name):
     assert verdict(Subject(run_of(**RUNS[name]))) == CONSISTENT
 
 
+@pytest.mark.slow
 def test_examples_held_out_and_the_authors_protocol_are_claimed_as_they_are_done():
     run = run_of(batch=128, epochs=4)
     run["recipe"].pop("steps")
@@ -112,6 +113,7 @@ def test_a_neighbour_adds_c_and_one_that_adds_more_is_seen(monkeypatch):
     assert judged(designs.replay(subject, "narrow", noisy=False).tests, 0.999)[0] == REFUTED
 
 
+@pytest.mark.slow
 def test_the_choices_that_a_training_was_made_with_are_attacked_too(monkeypatch):
     """Break a way that no untimed training goes: its norms are halved."""
     gram = Convolution.gram
@@ -128,6 +130,7 @@ def test_the_choices_that_a_training_was_made_with_are_attacked_too(monkeypatch)
     assert judged(designs.replay(subject, "narrow", noisy=False, clipping=recorded).tests, 0.999)[0] == REFUTED
 
 
+@pytest.mark.slow
 def test_a_run_on_two_devices_is_audited_on_two():
     one, two = (job.Part("", run_of(gpus=count), partial(designs.replay, name="narrow")).done() for count in (1, 2))
     assert judged(two.tests, 0.999)[0] == CONSISTENT
@@ -199,6 +202,7 @@ def test_what_is_drawn_in_bfloat16_is_coarse():
     assert two_sided.coarse(torch.randn(2000).bfloat16().float().numpy()).more < 1e-9
 
 
+@pytest.mark.slow
 def test_a_right_engine_is_called_wrong_no_more_often_than_the_confidence_allows():
     """Audit 6: at 80 %, 1.2 at most are expected, and more than 4 come once in 600; at 99.9 %, one comes once in 160."""
     found = verdicts(range(6), (0.8, 0.999))

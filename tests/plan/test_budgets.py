@@ -110,6 +110,7 @@ def test_a_budget_too_small_for_one_step_is_refused(configuration):
     assert complaint.startswith(f"{AT}: cells.cifar10: not one step fits ε = 0.01")
 
 
+@pytest.mark.slow
 def test_a_run_makes_the_solved_steps_and_its_record_says_so(digits, run_spec, tmp_path):
     spec = run_spec(
         {"recipe.schedule": {"name": "constant"}, "budget": {"epsilon": 4.0, "sigma": 3.0, "delta": 1e-4, "accountant": "rdp"}}

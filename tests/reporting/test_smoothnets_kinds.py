@@ -134,7 +134,7 @@ def test_a_claim_has_a_verdict_where_the_scale_has_its_cells(tmp_path, scale, th
     assert sum(not claim.verdict.startswith("not run") for claim in judged) == there
 
 
-@pytest.mark.parametrize("scale", ["paper", "simulate", "demo"])
+@pytest.mark.parametrize("scale", [pytest.param("paper", marks=pytest.mark.slow), "simulate", "demo"])
 def test_every_table_and_figure_is_made(made, scale):
     planned = plan.load({"papers": ["smoothnets"], "scale": scale})
     for name, spec in planned.artifacts.items():

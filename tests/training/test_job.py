@@ -459,6 +459,7 @@ def test_a_second_process_waits_says_for_whom_and_finds_the_run_finished(whole, 
     assert not here.checkpoint.exists()
 
 
+@pytest.mark.slow
 def test_a_second_process_takes_over_when_the_first_is_killed(whole, place):
     here = place()
     first, second = one_at_work_and_one_waiting(here)

@@ -91,6 +91,7 @@ def damaged(unpacked, made):
 ELSEWHERE = ("audit", "weights", "features", "by_class")  # made on demand, and of papers on public weights
 
 
+@pytest.mark.slow
 def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, archive, unpacked):
     looked_at = Counter(WORDS[stage][1] for stage, _ in made.plan.kept())
     for place in (archive, unpacked, made.root / made.plan.results):
@@ -102,6 +103,7 @@ def test_an_archive_holds_packed_or_not_and_so_does_a_folder_of_results(made, ar
     assert any("a folder of results has no manifest" in text for text in verdict.not_checked)
 
 
+@pytest.mark.slow
 def test_the_pipeline_writes_the_verdict_and_stops_where_something_does_not_hold(archive, damaged, tmp_path):
     out, none, log = (tmp_path / name for name in ("verified.txt", "none.txt", "log"))
     write_verdict(str(archive), str(out), str(log))

@@ -1,5 +1,6 @@
 """The ledger: what a training spent, what it rests on, and what was not accounted for."""
 
+import functools
 from collections import Counter
 from typing import Any
 
@@ -77,17 +78,12 @@ def ledger(
 ) -> dict:
     """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose."""
     delta = budget["delta"]
-    curve = Curve.of(mechanism, delta)
-    epsilon = {
-        "target": budget.get("epsilon"),
-        "rdp": mechanism.epsilon(delta),
-        "prv": prv_epsilon(mechanism, delta),
-        "pld": curve and curve.epsilon(delta),
-    }
+    prv, pld, curve = _tighter(mechanism, delta)
+    epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv, "pld": pld}
     return {
         "private": True,
         "epsilon": {accountant: value for accountant, value in epsilon.items() if value is not None},
-        **({"curve": curve.summary(delta)} if curve else {}),
+        **({"curve": dict(curve)} if curve else {}),
         "delta": delta,
         "accountant": budget["accountant"],
         "neighbours": NEIGHBOURS,
@@ -107,6 +103,14 @@ def ledger(
         ],
         "repeatable": REPEATABLE,
     }
+
+
+@functools.lru_cache(maxsize=1024)  # seeds of one cell share it: an archive has it to verify many times over
+def _tighter(mechanism: Mechanism, delta: float) -> tuple[float | None, float | None, dict[str, Any] | None]:
+    """Return ε by privacy random variables and by the privacy loss, and what the curve says; None: no promise."""
+    curve = Curve.of(mechanism, delta)
+    found = (curve.epsilon(delta), curve.summary(delta)) if curve else (None, None)
+    return prv_epsilon(mechanism, delta), *found
 
 
 def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int) -> dict:
