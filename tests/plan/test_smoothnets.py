@@ -203,9 +203,17 @@ def test_the_demo_shows_every_kind_of_artifact(shipped):
 
 def test_what_is_simulated_is_not_private_and_says_so(shipped):
     planned = shipped("simulate")
-    assert {run["recipe"]["simulate"] for run in planned.runs.values()} == {8}
+    assert {run["recipe"]["simulate"] for run in planned.runs.values()} == {8, 32}
     for name, artifact in planned.artifacts.items():
-        assert all(cell.get("simulated") == 8 for cell in artifact.get("cells", [])), name
+        assert all(cell.get("simulated") in (8, 32) for cell in artifact.get("cells", [])), name
+
+
+def test_a_long_simulation_has_the_printed_rate_whenever_it_is_looked_at(shipped):
+    (recipe,) = (run["recipe"] for name, run in shipped("simulate").runs.items() if "-smoothnet-w8d5-" in name)
+    passes = recipe["evaluate_every"] / (40_000 / 256)
+    assert passes == pytest.approx(10, abs=0.01)
+    each = recipe["schedule"]["factor"] ** (1 / recipe["schedule"]["every"])
+    assert each == pytest.approx(0.9 ** (passes / 5), rel=1e-3)  # section 3: times 0.9 every five epochs
 
 
 def test_every_training_with_the_greatest_values_of_its_search_ends_in_days_on_one_card(shipped):
