@@ -1,7 +1,7 @@
 """Checks of what is right in itself and wrong beside other values: each yields one line for each fault."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def of_settings(
 def of_files(root: Path, papers: list[str], scales: list[str]) -> Iterator[str]:
     """Yield a line for a file in a paper's folder that nothing reads: a scale's name mistyped, most likely."""
     known = ["paper", "published", "claims", *(scale for scale in scales if scale != "paper")]
-    for file in (file for name in papers for file in sorted((root / "config/papers" / name).glob("*.yaml"))):
+    for file in (file for name in papers for file in sorted((root / "config/papers" / name).rglob("*.yaml"))):
         if file.stem not in known:
             near = nearest(file.stem, known)
             yield f"{file.relative_to(root)}: there is no scale of this name.{near} Allowed: {', '.join(known)}"
@@ -112,14 +112,38 @@ def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[
                 yield complaint(documents, (name, key), f"must have {dataset.shape[0]} values, one a channel", values)
 
 
-def of_overlay(documents: Documents) -> Iterator[str]:
+def of_overlays(documents: Documents, overlays: Sequence[Document]) -> Iterator[str]:
     """Yield a line for each name that a scale has and its paper has not."""
     for section, what in NAMED.items():
-        known = _names(documents[0], section)
-        for overlay in documents[1:]:
+        known = [name for document in documents for name in _names(document, section)]
+        for overlay in overlays:
             for name in _names(overlay, section):
                 if name not in known:
-                    yield unknown(documents, (section, name), what, name, known)
+                    yield unknown([overlay], (section, name), what, name, known)
+
+
+def of_parts(documents: Documents) -> Iterator[str]:
+    """Yield a line for each name that two files of a paper give, and each key that those after the first cannot have."""
+    for document in documents[1:]:
+        for key in document.content if isinstance(document.content, dict) else []:
+            if key not in NAMED:
+                yield unknown([document], (key,), "key", key, list(NAMED), among=" in a part of a paper")
+    for section in NAMED:
+        below = [document._replace(part=(section,)) for document in documents]
+        yield from _given_twice(below, [_names(document, section) for document in documents])
+
+
+def of_claims(documents: Documents) -> Iterator[str]:
+    """Yield a line for each claim whose name two files of a paper give."""
+    yield from _given_twice(documents, [list(d.content) if isinstance(d.content, dict) else [] for d in documents])
+
+
+def _given_twice(documents: Documents, names: list[list[str]]) -> Iterator[str]:
+    first: dict[str, str] = {}
+    for document, here in zip(documents, names, strict=True):
+        for name in here:
+            if first.setdefault(name, document.file) != document.file:
+                yield complaint([document], (name,), f"{first[name]} has this name already; rename one of them")
 
 
 def _names(document: Document, section: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The way from the configuration to the plan: files are read and checked, cells become specs, artifacts name their work."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ class Source:
     """A paper as its files describe it: as printed, and with what the scale lays over it."""
 
     name: str
+    places: list[str]
+    """Its folder, and those of its parts."""
     documents: list[Document]
     printed: Paper
     here: Paper
@@ -111,31 +114,32 @@ class _Loader:
         return data
 
     def _add_paper(self, name: str) -> None:
-        folder = f"config/papers/{name}"
-        documents = [read_yaml(self.root, f"{folder}/paper.yaml")]
-        if self.plan.scale != "paper":
-            if not (self.root / folder / f"{self.plan.scale}.yaml").exists():
-                self.plan.left_out.append(name)
-                return
-            overlay = read_yaml(self.root, f"{folder}/{self.plan.scale}.yaml")
-            documents.append(overlay if overlay.content is not None else overlay._replace(content={}))  # nothing differs
-        here = self._paper(documents)
-        left = _left_out(documents)
+        places = self._places(name)
+        if not self._has(places[0]):
+            self.plan.left_out.append(name)
+            return
+        as_written = self._documents(places, "paper")
+        refuse(checks.of_parts(as_written))
+        here_too = [place for place in places if self._has(place)]
+        overlays = self._documents(here_too, self.plan.scale) if self.plan.scale != "paper" else []
+        refuse(checks.of_parts(overlays))
+        documents = [*self._documents(here_too, "paper"), *overlays]
+        here = self._paper(documents[: len(here_too)], overlays)
+        printed = self._paper(as_written) if overlays else here
+        left = [name for name in printed.artifacts if name not in here.artifacts]
         known = [*here.artifacts, *left]
         cells = self._checked(here, known, documents)
-        printed, as_printed = here, cells
-        if documents[1:]:
-            printed = self._paper(documents[:1])
-            as_printed = self._checked(printed, list(printed.artifacts), documents[:1])
-        published = self._published(folder, known)
+        as_printed = cells if printed is here else self._checked(printed, list(printed.artifacts), as_written)
+        published = self._published(places, known)
         if self.plan.selection and here.selection:
             left += [name for name in here.artifacts if name not in here.selection]
             here = here.showing(here.selection)
             cells = [cell for cell in cells if cell.group in here.cells]
-        paper = Source(name, documents, printed, here, published, as_printed, [])
+        numbers = [row for rows in published.values() for row in rows]
+        paper = Source(name, places, documents, printed, here, numbers, as_printed, [])
         paper.cells = self._all_trained(paper, cells)
-        if rows := [read_yaml(self.root, f"{folder}/published.yaml")] if published else []:
-            refuse(checks.of_rows(published, printed, as_printed, rows))
+        for file, rows in published.items():
+            refuse(checks.of_rows(rows, printed, as_printed, [read_yaml(self.root, file)]))
         refuse(checks.of_places(here, paper.cells, documents))
         self.plan.left_out += left
         self.plan.papers[name] = []
@@ -151,22 +155,36 @@ class _Loader:
         refuse([*problems, *checks.of_starts(cells, paper, self.datasets, self.weights, documents)])
         return cells
 
-    def _published(self, folder: str, artifacts: list[str]) -> list[Published]:
-        """Return the paper's own numbers; a paper without such a file has none."""
-        if not (self.root / folder / "published.yaml").exists():
-            return []
-        document = read_yaml(self.root, f"{folder}/published.yaml")
-        rows: list[Published] = validated(list[Published], [document])
-        refuse(checks.of_published(rows, artifacts, [document]))
-        return rows
+    def _places(self, name: str) -> list[str]:
+        """Return a paper's folder, and the folders in it: its parts, each with files of the same names."""
+        parts = sorted((self.root / "config/papers" / name).glob("*/paper.yaml"))
+        return [f"config/papers/{name}", *(f"config/papers/{name}/{part.parent.name}" for part in parts)]
 
-    def _paper(self, documents: list[Document]) -> Paper:
+    def _has(self, place: str) -> bool:
+        """Tell whether a paper, or a part of one, has the plan's scale."""
+        return (self.root / place / f"{self.plan.scale}.yaml").exists()
+
+    def _documents(self, places: list[str], file: str) -> list[Document]:
+        """Return the files of a name; an empty one says nothing, as of a scale at which nothing differs."""
+        found = [read_yaml(self.root, f"{place}/{file}.yaml") for place in places]
+        return [document if document.content is not None else document._replace(content={}) for document in found]
+
+    def _published(self, places: list[str], artifacts: list[str]) -> dict[str, list[Published]]:
+        """Return the paper's own numbers by their files; a place without such a file has none."""
+        published: dict[str, list[Published]] = {}
+        for file in (f"{place}/published.yaml" for place in places if (self.root / place / "published.yaml").exists()):
+            document = read_yaml(self.root, file)
+            published[file] = validated(list[Published], [document])
+            refuse(checks.of_published(published[file], artifacts, [document]))
+        return published
+
+    def _paper(self, documents: list[Document], overlays: Sequence[Document] = ()) -> Paper:
         """Return the paper with the cells that its artifacts show: a scale leaves out others by showing less."""
         try:
-            paper: Paper = validated(Paper, documents)
+            paper: Paper = validated(Paper, [*documents, *overlays])
             return paper.showing(paper.artifacts)
         except UserError as error:  # a slip in a scale's name for something looks like something new that is not whole
-            raise UserError("\n".join([*checks.of_overlay(documents), str(error)])) from None
+            raise UserError("\n".join([*checks.of_overlays(documents, overlays), str(error)])) from None
 
     def _all_trained(self, paper: Source, cells: list[Cell]) -> list[Cell]:
         """Add the runs of all cells to the plan; those that others start from come before these."""
@@ -287,10 +305,12 @@ class _Loader:
 
     def _claims(self, paper: Source) -> Spec:
         """Return the work that the paper's sentences rest on."""
-        document = read_yaml(self.root, f"config/papers/{paper.name}/claims.yaml")
-        stated: dict[str, Claim] = validated(dict[Name, Claim], [document])
+        files = [place for place in paper.places if (self.root / place / "claims.yaml").exists()] or paper.places[:1]
+        documents = self._documents(files, "claims")
+        refuse(checks.of_claims(documents))
+        stated: dict[str, Claim] = validated(dict[Name, Claim], documents)
         resolver = claims.Resolver(paper.printed, paper.as_printed, paper.here, paper.published, self._there(paper))
-        refuse(resolver.problems(stated, [document]))
+        refuse(resolver.problems(stated, documents))
         return resolver.page(stated, lambda cell, stage: self.cell(paper, cell, [stage]))
 
     def _there(self, paper: Source) -> list[Cell]:
@@ -302,9 +322,3 @@ class _Loader:
         name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return not (self.datasets[name].sources or here)
-
-
-def _left_out(documents: list[Document]) -> list[str]:
-    """Return the artifacts that the scale, the last document, leaves out by null."""
-    artifacts = (documents[-1].content or {}).get("artifacts") or {}
-    return [name for name, artifact in artifacts.items() if artifact is None]

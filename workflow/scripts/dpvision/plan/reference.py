@@ -24,7 +24,8 @@ Every file in this folder, every key, its default and what it means. `make schem
 change something, and what runs again: [docs/configuration.md](../docs/configuration.md).
 
 A file `papers/NAME/SCALE.yaml` has the keys of `paper.yaml`, none of them required. It is laid over `paper.yaml` at that scale:
-lists are replaced whole, and an artifact that is `null` is left out.
+lists are replaced whole, and an artifact that is `null` is left out. A folder in a paper's folder is a part of the paper: it
+has files of the same names, and of `paper.yaml` the keys models, recipes, searches, cells and artifacts.
 """
 BOUNDS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
 TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "`true` or `false`", "null": "`null`"}
