@@ -42,7 +42,7 @@ demo demo-all: setup
 	@echo "all of it as one page, to open in a browser: results/demo/report.html"
 
 laptop: setup
-	@$(BIN)/snakemake laptop --cores $(CORES) --config scale=laptop 'papers=["laptop"]' --quiet host reason rules
+	@$(BIN)/snakemake laptop --cores $(CORES) --config scale=laptop --quiet host reason rules
 	@cat results/laptop/tables/laptop_table.md
 
 reproduce: setup

@@ -376,3 +376,20 @@ def test_the_layout_of_a_table_reaches_its_maker(configuration):
 def test_a_layout_that_no_table_can_have_is_refused_in_the_plan_with_what_is_allowed(configuration, said, line):
     (complaint,) = laid(configuration, said).complaints()
     assert complaint.startswith(f"config/{PAPER}: artifacts.table4.{line}")
+
+
+def test_a_scale_may_have_papers_of_its_own(configuration):
+    shutil.copytree(configuration.root / "config/papers/scalenorm", configuration.root / "config/papers/other")
+    for name in ("demo.yaml", "simulate.yaml"):
+        (configuration.root / "config/papers/scalenorm" / name).unlink()
+    configuration.change("scales/demo.yaml", "title:", "papers: [other]\ntitle:")
+    assert list(configuration.plan(scale="demo").papers) == ["other"]
+    assert list(configuration.plan(scale="paper").papers) == ["scalenorm"]
+
+
+def test_a_papers_name_that_a_scale_mistypes_is_named(configuration):
+    configuration.change("scales/demo.yaml", "title:", "papers: [scalenrom]\ntitle:")
+    (line,) = configuration.complaints(scale="demo")
+    assert line.startswith(
+        'config/scales/demo.yaml: papers[0] = "scalenrom": there is no paper "scalenrom". Did you mean "scalenorm"?'
+    )

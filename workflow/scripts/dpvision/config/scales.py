@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dpvision.config.base import Positive, Strict
+from dpvision.config.base import Distinct, Name, Positive, Strict
 
 
 class Resources(Strict):
@@ -30,6 +30,8 @@ class Scale(Strict):
 
     title: str
     """Purpose of the scale. A display label."""
+    papers: Distinct[Name] | None = None
+    """Papers of this scale alone: built at it where none of those in config/config.yaml has it."""
     workers: Positive = 1
     """Number of jobs that share each search."""
     resources: dict[str, Resources] = {}

@@ -63,7 +63,10 @@ def of_files(root: Path, papers: list[str], scales: list[str]) -> Iterator[str]:
             yield f"{file.relative_to(root)}: there is no scale of this name.{near} Allowed: {', '.join(known)}"
 
 
-def of_scale(scale: Scale, documents: Documents) -> Iterator[str]:
+def of_scale(scale: Scale, papers: list[str], documents: Documents) -> Iterator[str]:
+    for i, name in enumerate(scale.papers or []):
+        if name not in papers:
+            yield unknown(documents, ("papers", i), "paper", name, papers, name)
     jobs = [*OTHERS, *(name for name, stage in STAGES.items() if stage.cost)]
     for name in scale.resources:
         if name not in jobs:

@@ -62,7 +62,7 @@ class _Loader:
         refuse(checks.of_files(root, settings.papers, scales))
         scale_document = read_yaml(root, f"config/scales/{settings.scale}.yaml")
         self.scale: Scale = validated(Scale, [scale_document])
-        refuse(checks.of_scale(self.scale, [scale_document]))
+        refuse(checks.of_scale(self.scale, papers, [scale_document]))
         dataset_document = read_yaml(root, "config/datasets.yaml")
         self.datasets: dict[str, Dataset] = validated(dict[Name, Dataset], [dataset_document])
         refuse(checks.of_datasets(self.datasets, [dataset_document]))
@@ -79,8 +79,11 @@ class _Loader:
             name: specs.source_spec(self.datasets[name]) for name in self.datasets if name not in self.features
         }
         self.plan.weights = {name: specs.weights_source(weights) for name, weights in self.weights.items()}
-        self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(settings.papers, "a paper")
-        for name in settings.papers:
+        asked = settings.papers
+        if self.scale.papers and not any(self._has(f"config/papers/{name}") for name in asked):
+            asked = self.scale.papers
+        self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(asked, "a paper")
+        for name in asked:
             self._add_paper(name)
         audit = audits.engine_audit(self.plan.runs.values())
         self.plan.work["audit", audits.audit_name(audit)] = audit
