@@ -66,13 +66,17 @@ def test_what_another_machine_made_joins_what_is_there(planned, tmp_path):
     assert (budget["n"], budget["verdict"]) == ("1", "undecided")
 
 
-def test_what_is_missing_is_named(planned, tmp_path):
+def test_how_much_is_missing_is_said(planned, tmp_path):
     record(tmp_path, planned, of(planned, "resnet9", 34), 0.7)
     keep(planned, tmp_path, tmp_path / "kept")
     page = (tmp_path / "kept/README.md").read_text()
     assert f"1 of {len(planned.runs)} trainings are here" in page
-    assert f"- `{of(planned, 'resnet9', 50)}`" in page
-    assert f"- `{of(planned, 'resnet9', 34)}`" not in page
+    assert "`python -m dpvision plan --scale simulate`" in page
+
+
+def test_what_follows_from_the_configuration_alone_is_kept_without_any_training(tmp_path):
+    assert "de2022_table13" in keep(plan.load({"papers": ["de2022"], "scale": "paper"}), tmp_path, tmp_path / "kept")
+    assert (tmp_path / "kept/tables/de2022_table13.csv").exists()
 
 
 def test_tables_are_made_anew_from_the_records_in_the_folder_alone(planned, tmp_path):

@@ -61,6 +61,8 @@ def main() -> None:
     keep = command("keep", _keep, "copy the small files of results to a folder to commit, with tables, figures, a page")
     keep.add_argument("folder", type=Path, help="folder to write; results that lie there already stay and are shown too")
     keep.add_argument("--scale", help="instead of the one in config/config.yaml")
+    evidence = command("evidence", _evidence, "write the page of all kept results, and the forms that others ask for")
+    evidence.add_argument("folder", type=Path, nargs="?", default=Path("docs/results"), help="default: docs/results")
     models = command("models", _models, "list every model with its parameters and multiply-adds")
     models.add_argument("--classes", type=_at_least(1), default=10, help="default: 10")
     models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
@@ -219,6 +221,12 @@ def _draw(artifact: str, scale: str | None) -> None:
     planned = _load(scale)
     for name in artifacts_of(planned, [artifact]):
         print("\n".join([f"{name}: {draw_so_far(planned, name, _here())}", *planned.targets(name)]))
+
+
+def _evidence(folder: Path) -> None:
+    from dpvision.evidence.write import write_evidence
+
+    print("\n".join(map(str, write_evidence(folder, _load))))
 
 
 def _models(classes: int, size: int, channels: int, json: bool, count: bool) -> None:

@@ -26,5 +26,7 @@ class Published(Where):
     """The number."""
     spread: Annotated[float, Field(gt=0)] | None = None
     """What stands behind it as ±: the standard deviation over the repetitions, or what the statistic says."""
+    headline: str | None = None
+    """Words for it on the page of all evidence, where it is one that the paper is known for. A display label."""
     note: str | None = None
     """Remark that a reader of the number needs."""

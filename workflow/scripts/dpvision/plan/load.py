@@ -144,6 +144,8 @@ class _Loader:
         for file, rows in published.items():
             refuse(checks.of_rows(rows, printed, as_printed, [read_yaml(self.root, file)]))
         refuse(checks.of_places(here, paper.cells, documents))
+        known_for = (row.model_dump(exclude_none=True) | {"at": row.coordinates()} for row in numbers if row.headline)
+        self.plan.headlines[printed.title] = list(known_for)
         self.plan.left_out += left
         self.plan.papers[name] = []
         for key in here.artifacts:

@@ -35,9 +35,9 @@ def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
             kept.mkdir(parents=True, exist_ok=True)
             for file in files:
                 shutil.copyfile(source / file, kept / file)
-    if not (folder / "runs").exists():
+    if not ((folder / "runs").exists() or any(_needs_nothing(spec) for spec in plan.artifacts.values())):
         raise UserError(f"there is no whole record of scale {plan.scale}, neither in {root / plan.results} nor in {folder}")
-    (folder / "figures").mkdir(exist_ok=True)
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
     (folder / "tables").mkdir(exist_ok=True)
     write_if_changed(folder / LABELS, plan.labels)
     made = [name for name, spec in plan.artifacts.items() if _make(plan, name, _of_what_is_there(spec, folder), folder)]
@@ -47,7 +47,7 @@ def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
 
 def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
     """Return the artifact's spec with those cells and seeds alone whose records lie in the folder."""
-    if "claims" in spec:  # what has no record is not run
+    if "claims" in spec or _needs_nothing(spec):  # what has no record is not run
         return spec
     cells = [cell | {"work": _there(cell["work"], folder)} for cell in spec["cells"]]
     whole = [bool(cell["work"]) and all(cell["work"].values()) for cell in cells]
@@ -55,6 +55,11 @@ def _of_what_is_there(spec: Spec, folder: Path) -> Spec:
     return {**spec, "cells": [cell for cell, there in zip(cells, whole, strict=True) if there]} | (
         {"absent": absent} if absent else {}
     )
+
+
+def _needs_nothing(spec: Spec) -> bool:
+    """Tell whether an artifact follows from the configuration alone."""
+    return bool(spec.get("cells")) and not any(cell["work"] for cell in spec["cells"])
 
 
 def _there(work: dict[str, dict[str, str]], folder: Path) -> dict[str, dict[str, str]]:
@@ -85,15 +90,15 @@ def _make(plan: Plan, name: str, spec: Spec, folder: Path) -> bool:
 
 
 def _page(plan: Plan, made: list[str], folder: Path, root: Path) -> str:
-    missing = [run for run in plan.runs if not (folder / "runs" / run).exists()]
-    there = len(plan.runs) - len(missing)
+    there = sum((folder / "runs" / run).exists() for run in plan.runs)
     lines = [
         f"# Results of the scale `{plan.scale}`: {plan.title}",
         "",
         f"{there} of {len(plan.runs)} trainings are here, each with its spec, metrics, history, privacy ledger and "
         "provenance, without its weights.",
         "",
-        f"- What is missing is made by: `snakemake all --cores 2 --config scale={plan.scale}`",
+        f"- What is missing is listed by `python -m dpvision plan --scale {plan.scale}`, and made by: "
+        f"`snakemake all --cores 2 --config scale={plan.scale}`",
         f"- This page, and all tables and figures, are made from the records in this folder, and new ones are taken over, by: "
         f"`python -m dpvision keep {os.path.relpath(folder, root)} --scale {plan.scale}`",
     ]
@@ -106,6 +111,4 @@ def _page(plan: Plan, made: list[str], folder: Path, root: Path) -> str:
             lines.append((folder / where / f"{name}.md").read_text(encoding="utf-8").strip())
         else:
             lines.append(f"![{plan.labels[name]['title']}]({where}/{name}.png)")
-    if missing:
-        lines += ["", "## Not there", "", *(f"- `{run}`" for run in missing)]
     return "\n".join(lines) + "\n"

@@ -61,10 +61,11 @@ def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
 
 
 def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
-    """Draw our points and the authors' as lines over ε, each other work as a point with its name."""
+    """Draw our points and the authors' as lines over ε; other works as lines, too, or as points with their names."""
     import matplotlib.pyplot as plt
 
     from dpvision.reporting.figures import ARMS
+    from dpvision.reporting.points import set_axis
 
     figure, axis = plt.subplots(figsize=(6.4, 4.0))
     fronts, others = frame[frame["series"] != OTHER], frame[frame["series"] == OTHER]
@@ -74,9 +75,16 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
         name = labels["models"].get(str(model), str(model))
         axis.plot(part["epsilon"], part["accuracy"], marker=marker, label=f"{name}, {series}", **style)
         axis.vlines(part["epsilon"], part["low"], part["high"], color=style["color"], linewidth=1)
-    axis.plot(others["epsilon"], others["accuracy"], "k*", markersize=8)
-    for row in others.itertuples():
-        axis.annotate(str(row.model), (row.epsilon, row.accuracy), xytext=(4, 3), textcoords="offset points", fontsize=7)
+    hollow = cycle("*PX")
+    for model, part in others.groupby("model", sort=False):
+        part = part.sort_values("epsilon")
+        x, y = part["epsilon"], part["accuracy"]
+        if len(part) > 1:
+            axis.plot(x, y, color="black", linestyle=":", marker=next(hollow), fillstyle="none", label=str(model))
+        else:
+            axis.plot(x, y, "k*", markersize=8)
+            axis.annotate(str(model), (x.iloc[0], y.iloc[0]), xytext=(4, 3), textcoords="offset points", fontsize=7)
+    set_axis(axis, "x", frame["epsilon"])
     axis.set(xlabel="ε", ylabel="accuracy (%)")
-    axis.legend(loc="best")
+    axis.legend(loc="best", fontsize=8)
     return figure

@@ -1,0 +1,101 @@
+"""The page of all evidence, and the forms that others ask for, follow from the kept records; nothing is said beyond them."""
+
+import functools
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dpvision import plan
+from dpvision.errors import UserError
+from dpvision.evidence.write import write_evidence
+from dpvision.plan.reading import read_yaml
+
+KEPT = plan.ROOT / "docs/results"
+
+
+@functools.cache
+def planned(scale: str) -> plan.Plan:
+    return plan.load(read_yaml(plan.ROOT, "config/config.yaml").content | {"scale": scale})
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """Return a copy of the results in the repository, without what is made of all of them."""
+    shutil.copytree(KEPT, tmp_path / "results", ignore=lambda folder, _: ["README.md"] if Path(folder) == KEPT else [])
+    return tmp_path / "results"
+
+
+def written(kept: Path, name: str = "README.md") -> str:
+    write_evidence(kept, planned)
+    return (kept / name).read_text(encoding="utf-8")
+
+
+def row(page: str, number: str) -> list[str]:
+    """Return the cells of a number's row."""
+    (line,) = (line for line in page.splitlines() if f"| {number} |" in line)
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+@pytest.mark.parametrize("name", ["README.md", "leaderboard.yaml", "ARTIFACT-APPENDIX.md", "CHECKLIST.md"])
+def test_what_the_repository_shows_follows_from_its_records(kept, name):
+    assert written(kept, name) == (KEPT / name).read_text(encoding="utf-8")
+
+
+def test_a_number_stands_beside_ours_with_n_and_how_it_came_about(kept):
+    found = row(written(kept), "CIFAR-10, ε = 7.42, with ScaleNorm")
+    table = (kept / "simulate/tables/table1.csv").read_text().splitlines()
+    ours = next(line for line in table if line.startswith("cifar10,scaleresnet9") and ",clean," in line and ",7.42," in line)
+    assert found[2] == "71.8" and found[3] in ours and found[4] == "3"
+    assert found[6].startswith("simulated, by 8")
+
+
+def test_a_number_without_a_training_is_not_run(kept):
+    assert row(written(kept), "CIFAR-10, ε = 8, WRN-40-4")[3:] == ["–", "0", "–", "not run"]
+
+
+def test_a_row_without_trainings_is_not_run(kept):
+    table = kept / "simulate/tables/table1.csv"
+    table.write_text(table.read_text().replace(",run,", ",not run,"))
+    assert row(written(kept), "CIFAR-10, ε = 7.42, with ScaleNorm")[6] == "not run"
+
+
+def test_another_network_in_the_place_of_the_papers_is_said(kept):
+    labels = json.loads((kept / "simulate/labels.json").read_text())
+    labels["table1"]["models"]["scaleresnet9"] = "narrow"
+    (kept / "simulate/labels.json").write_text(json.dumps(labels))
+    assert "stand-in narrow" in row(written(kept), "CIFAR-10, ε = 7.42, with ScaleNorm")[6]
+
+
+def test_the_leaderboard_has_private_trainings_alone(kept):
+    entries = yaml.safe_load(written(kept, "leaderboard.yaml"))
+    assert [entry["private_data"] for entry in entries] == ["CIFAR-10"]
+    assert [claim["epsilon"] for claim in entries[0]["claims"]] == [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert all("ImageNet-1k" in claim["public_data"] for claim in entries[0]["claims"])
+
+
+def test_a_ledger_that_is_not_private_keeps_a_row_off_the_leaderboard(kept):
+    for file in (kept / "laptop/runs").glob("*-eps8-*/ledger.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"private": False}))
+    (entry,) = yaml.safe_load(written(kept, "leaderboard.yaml"))
+    assert 8.0 not in [claim["epsilon"] for claim in entry["claims"]]
+
+
+def test_settings_in_print_that_spend_another_epsilon_are_listed(kept):
+    assert "at N = 50,000 | 8 | 7.05 | 6.54 |" in written(kept)
+
+
+def test_an_audit_is_shown_with_its_verdict(kept):
+    bound = {"setting": "made up", "delta": 0.01, "claimed": 2.0, "lower_bound": 1.25, "expected": 1.5}
+    folder = kept / "simulate/audits/made-up"
+    folder.mkdir(parents=True)
+    about = {"verdict": "consistent", "confidence": 0.999, "tests": [1, 2], "bounds": [bound]}
+    (folder / "audit.json").write_text(json.dumps(about))
+    assert "| made up, δ = 0.01 | 2.00 | 1.25 | 1.50 |" in written(kept)
+
+
+def test_a_folder_without_results_is_an_error_that_says_how_to_fill_it(tmp_path):
+    with pytest.raises(UserError, match=r"no results are kept in .*: python -m dpvision keep"):
+        write_evidence(tmp_path, planned)

@@ -1,0 +1,85 @@
+"""Kept results of one scale: its plan, tables, verdicts and ledgers, as `python -m dpvision keep` left them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpvision.errors import UserError
+from dpvision.files import read_json
+from dpvision.plan import Plan
+from dpvision.plan.plan import LABELS
+
+TABLES = ("accuracy", "tuned", "best_trials")  # kinds whose rows are trainings, with a column for each seed
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder of kept results."""
+
+    folder: Path
+    plan: Plan
+    """The plan of its scale, by the configuration of today."""
+
+    @property
+    def scale(self) -> str:
+        return self.plan.scale
+
+    @cached_property
+    def labels(self) -> dict[str, dict[str, Any]]:
+        """Return what is shown of each artifact, as it was when the folder was written."""
+        return read_json(self.folder / LABELS)
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """Return the verdicts, a row for each claim of a paper of which something is here; none where nothing is."""
+        file = self.folder / "claims.csv"
+        rows = pd.read_csv(file) if file.exists() else pd.DataFrame({"row": []})
+        return rows[rows["row"] == "claim"]
+
+    def table(self, artifact: str) -> pd.DataFrame:
+        """Return the long table of an artifact; an empty one where it is not here."""
+        file = self.folder / "tables" / f"{artifact}.csv"
+        return pd.read_csv(file) if file.exists() else pd.DataFrame()
+
+    def trained(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield a table and a row of it for each cell with trainings, once where several tables show the same."""
+        seen: set[tuple[str, ...]] = set()
+        files = sorted((self.folder / "plan").glob("*.json"))
+        for file in (file for kind in TABLES for file in files if read_json(file)["kind"] == kind):
+            for row in self.table(file.stem).to_dict("records"):
+                runs = tuple(run.name for run in self.runs(file.stem, row)) if row.get("state") == "run" else ()
+                if runs and (*runs, row["metric"]) not in seen:
+                    seen.add((*runs, row["metric"]))
+                    yield file.stem, row
+
+    def runs(self, artifact: str, row: dict[str, Any]) -> list[Path]:
+        """Return the folders of the trainings that a row of a table is of."""
+        cells = read_json(self.folder / "plan" / f"{artifact}.json")["cells"]
+        here = (cell for cell in cells if all(same(row.get(key), value) for key, value in cell["at"].items()))
+        return [self.folder / "runs" / run for cell in here for run in cell["work"].get("train", {}).values()]
+
+
+def kept_in(folder: Path, plan_of: Callable[[str], Plan]) -> list[Kept]:
+    """Return what is kept in a folder, by scale; it is an error if nothing is."""
+    found = [Kept(labels.parent, plan_of(labels.parent.name)) for labels in sorted(folder.glob(f"*/{LABELS}"))]
+    if not found:
+        raise UserError(f"no results are kept in {folder}: python -m dpvision keep {folder / 'SCALE'} --scale SCALE")
+    return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether a table's value is a coordinate: what a table leaves empty is null."""
+    if other is None or one is None or pd.isna(one):
+        return other is None and (one is None or pd.isna(one))
+    if isinstance(other, bool | str):
+        return str(one) == str(other)
+    return float(one) == float(other)
+
+
+def values_of(row: dict[str, Any]) -> list[float]:
+    """Return the numbers of each seed in a table's row."""
+    return [value for key, value in row.items() if key.startswith("seed_") and not pd.isna(value)]

@@ -1,0 +1,58 @@
+"""The entry for the public list of private results: private-machinelearning.github.io, "Submit Report"."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import yaml
+
+from dpvision.evidence.kept import Kept, same
+from dpvision.files import read_json
+
+HEAD = """# Entries in the form of the public list of private image classification (Private-MachineLearning on GitHub): made by
+# `python -m dpvision evidence` of trainings that are private; simulated ones are not. Fill in who you are.
+"""
+
+
+def leaderboard(kept: Sequence[Kept]) -> str:
+    """Return the entries, one a paper and data set, each with a claim for each network and ε."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in kept:
+        for artifact, row in each.trained():
+            if row["metric"] == "top1" and not same(row["epsilon"], None) and same(row.get("simulated"), None):
+                claims = found.setdefault((each.labels[artifact]["paper"], _dataset(each, artifact, row)), [])
+                claims += [claim for claim in _claims(each, artifact, row) if claim not in claims]
+    entries = [
+        {"name": paper, "authors": None, "paper": None, "code": None, "venue": None, "venue_date": None}
+        | {"private_data": dataset, "claims": claims}
+        for (paper, dataset), claims in found.items()
+    ]
+    return HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=128)
+
+
+def _dataset(kept: Kept, artifact: str, row: dict[str, Any]) -> str:
+    return kept.labels[artifact]["datasets"].get(row["dataset"], row["dataset"])
+
+
+def _claims(kept: Kept, artifact: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the claim of a row, if its trainings are private on their own."""
+    runs = kept.runs(artifact, row)
+    ledgers = [read_json(run / "ledger.json") for run in runs]
+    if not ledgers or not all(ledger.get("private") for ledger in ledgers):
+        return
+    yield {
+        "public_data": _public(kept, read_json(runs[0] / "spec.json")),
+        "model": kept.labels[artifact]["models"].get(row["model"], row["model"]),
+        "epsilon": row["epsilon"],
+        "delta": row["delta"],
+        "private_accuracy": f"{row['ours']:.2f}% ({row['statistic']} of {int(row['n'])} trainings)",
+        "dp_accountant": ledgers[0]["accountant"].upper(),
+    }
+
+
+def _public(kept: Kept, spec: dict[str, Any]) -> str:
+    """Name the public weights that a training began with, or whose features it saw."""
+    start = spec.get("start", {})
+    weights = spec["data"].get("weights") or start.get("weights")
+    if weights:
+        return kept.plan.weights[weights["name"].rsplit("-", 1)[0]]["title"]
+    return f"weights of {start['run']}" if start else "none"

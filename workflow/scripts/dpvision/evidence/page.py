@@ -1,0 +1,169 @@
+"""The page of all evidence: what the papers are known for, printed and ours, and what holds."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dpvision.evidence.kept import Kept, same, values_of
+from dpvision.files import read_json
+from dpvision.plan import Plan
+from dpvision.reporting.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED, estimate
+
+BEGINNING = """# What came out
+
+`python -m dpvision evidence` makes this page from the records in this folder, and `python -m dpvision verify docs/results/NAME`
+checks one scale's. Each result says how it came about:
+
+- **private**: trained with differential privacy at the ε that stands there, on all of the data.
+- **simulated**: batch and noise are divided by the same number, steps are kept. It predicts the accuracy of the private
+  training ([how well](../reproduction.md#the-scale-simulate)), and is not private itself.
+- **stand-in**: another network or data set in the place of the paper's. It decides nothing.
+- **not run**: nobody has paid for it yet. `python -m dpvision plan --cost` says what it takes.
+
+Ours is the statistic that the table names, over n trainings that differ in the seed alone. The interval holds the mean of such
+trainings at 95 %, by Student's t; it knows nothing of other data, code or settings.
+"""
+VERDICTS = {
+    SUPPORTED: "What holds, by these runs",
+    CONTRADICTED: "What does not hold, by these runs",
+    UNDECIDED: "What these runs cannot decide",
+}
+FAR = 0.05  # of an ε in print: settings that spend as much more or less are listed
+
+
+def page(papers: Plan, kept: Sequence[Kept]) -> str:
+    """Return the page; `papers` is the plan of the scale paper."""
+    parts = [
+        ("## The papers' headline numbers", _headlines(papers, kept)),
+        *((f"## {title}", _of_its_own(each, artifacts, papers)) for each, title, artifacts in _others(kept, papers)),
+        ("## The engine under attack", _audits(kept)),
+        ("## What holds", _verdicts(kept)),
+        ("## What each result owes", _owed(kept, papers)),
+    ]
+    lines = [BEGINNING]
+    for heading, found in parts:
+        lines += [heading, "", *(list(found) or ["Nothing of it is kept yet."]), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
+    """Yield a table: a row for each number in print and each scale at which something of it is here."""
+    yield "| paper | number | in print | ours | n | 95 % interval | how ours came about |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for paper, numbers in papers.headlines.items():
+        for number in numbers:
+            place = f"| {paper.rpartition('(')[2].rstrip(')')} | {number['headline']} | {number['value']:g}"
+            found = [_ours(number, each, papers) for each in kept]
+            for ours in [row for row in found if row] or ["– | 0 | – | not run"]:
+                yield f"{place} | {ours} |"
+
+
+def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
+    """Return our side of a number's row, if trainings of it are kept."""
+    wanted = number["at"] | {key: number[key] for key in ("metric", "weights", "split") if key in number}
+    rows = kept.table(number["artifact"]).to_dict("records")
+    there = (row for row in rows if all(same(row[key], wanted[key]) for key in wanted if key in row))
+    here = next((row for row in there if row.get("state") == "run" and row.get("n")), None)
+    return here and f"{_number(here)} | {how_made(kept, number['artifact'], here, papers)}"
+
+
+def _number(row: dict[str, Any]) -> str:
+    """Return the number of a table's row, how many trainings it is of, and the interval of their mean."""
+    found = estimate(values_of(row))
+    between = f"{found.low:.2f} to {found.high:.2f}" if found and found.low is not None and found.high is not None else "–"
+    return f"{row['ours']:.2f} | {int(row['n'])} | {between}"
+
+
+def how_made(kept: Kept, artifact: str, row: dict[str, Any], papers: Plan) -> str:
+    """Say how a row of a table came about, with a link to where it stands."""
+    model = row["model"]
+    label = kept.labels[artifact]["models"].get(model, model)
+    printed = papers.labels.get(artifact, {}).get("models", {}).get(model, label)
+    made = "not private" if same(row["epsilon"], None) else "private"
+    if not same(row.get("simulated"), None):
+        made = f"simulated, by {row['simulated']:g}"
+    stand_in = "" if label == printed else f", stand-in {label}"
+    return f"{made}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
+
+
+def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, list[str]]]:
+    """Yield the papers that the scale paper does not have, with their artifacts."""
+    for each in kept:
+        for artifacts in filter(None, each.plan.papers.values()):
+            title = each.plan.labels[artifacts[0]]["paper"]
+            if title not in papers.headlines:
+                yield each, title, artifacts
+
+
+def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]:
+    """Yield the numbers and pictures of a paper that has a scale of its own."""
+    yield "| trained | ours | n | 95 % interval | how ours came about |"
+    yield "| --- | --- | --- | --- | --- |"
+    for artifact, row in kept.trained():
+        if artifact in artifacts:
+            level = "without privacy" if same(row["epsilon"], None) else f"ε = {row['epsilon']:g}"
+            model = kept.labels[artifact]["models"].get(row["model"], row["model"])
+            yield f"| {model}, {level} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
+    for figure in (name for name in artifacts if (kept.folder / "figures" / f"{name}.png").exists()):
+        yield f"\n![{kept.plan.labels[figure]['title']}]({kept.scale}/figures/{figure}.png)"
+
+
+def _audits(kept: Sequence[Kept]) -> Iterator[str]:
+    """Yield the verdicts of audits, and what ε they prove at least beside what was claimed."""
+    for each in kept:
+        for file in sorted(each.folder.glob("audits/*/audit.json")):
+            found = read_json(file)
+            place = file.relative_to(each.folder.parent).as_posix()
+            yield f"**{found['verdict']}** at {found['confidence']:.1%}, by {len(found['tests'])} tests: [record]({place})\n"
+            yield "| setting | claimed ε | proved: at least | expected of this attack |\n| --- | --- | --- | --- |"
+            for row in found["bounds"]:
+                bounds = " | ".join(f"{row[key]:.2f}" for key in ("claimed", "lower_bound", "expected"))
+                yield f"| {row['setting']}, δ = {row['delta']:g} | {bounds} |"
+
+
+def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
+    """Yield the sentences that are decided, and how many nobody can decide yet."""
+    for each in (each for each in kept if len(each.claims)):
+        counts = each.claims["verdict"].value_counts()
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        yield f"**Scale `{each.scale}`**, {each.plan.title}: {said}. [Effects and intervals]({each.scale}/claims.md)\n"
+        for verdict, heading in VERDICTS.items():
+            if rows := each.claims[each.claims["verdict"] == verdict].to_dict("records"):
+                yield f"{heading}:\n"
+                yield from (f"- [{row['text']}]({each.scale}/claims.md#{row['claim']}) ({row['section']})" for row in rows)
+                yield ""
+        if rest := sum(count for verdict, count in counts.items() if verdict not in VERDICTS):
+            yield f"What nobody can say yet: {rest} more sentences, for what they rest on was not run.\n"
+
+
+def _owed(kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
+    """Yield what choices by the test set, searches and accounting are worth, where something tells."""
+    chosen = [(each, row) for each in kept for _, row in each.trained() if row["metric"] == "selection"]
+    points = [f"{row['model']}, {row['dataset']} ({each.scale}): {row['ours']:+.2f} points" for each, row in chosen]
+    yield f"**To the test set**, by the choice of the epoch: {'; '.join(points) or 'not run'}.\n"
+    yield "**To the search.** ε of one training leaves out the trials. All trials and the training together, composed:\n"
+    yield "| trained | ε of one training | of all together |\n| --- | --- | --- |"
+    for each in kept:
+        yield from _searched(each)
+    yield f"\n**To accounting.** Settings in print that spend another ε than printed, by more than {FAR:.0%}:\n"
+    yield "| settings | ε in print | by Rényi DP | by PRV |\n| --- | --- | --- | --- |"
+    for each in (each for each in kept if each.scale == papers.scale):
+        yield from _recomputed(each)
+
+
+def _searched(kept: Kept) -> Iterator[str]:
+    """Yield a row for each cell whose values a search chose."""
+    for artifact, row in kept.trained():
+        ledgers = [read_json(run / "ledger.json") for run in kept.runs(artifact, row)]
+        composed = [search["epsilon_all_composed"] for ledger in ledgers for search in ledger.get("searches", [])]
+        if composed and not same(row["epsilon"], None):
+            model = kept.labels[artifact]["models"].get(row["model"], row["model"])
+            yield f"| {model}, {row['dataset']} ({kept.scale}) | {row['epsilon']:g} | {max(composed):.2f} |"
+
+
+def _recomputed(kept: Kept) -> Iterator[str]:
+    """Yield a row for each line of a table whose σ and steps are far from its ε."""
+    for artifact in sorted(file.stem for file in (kept.folder / "tables").glob("*.csv")):
+        for row in kept.table(artifact).to_dict("records"):
+            if "printed_epsilon" in row and abs(row["epsilon_rdp"] / row["printed_epsilon"] - 1) > FAR:
+                settings = f"[{artifact}]({kept.scale}/README.md#{artifact}) at N = {row['examples']:,}"
+                yield f"| {settings} | {row['printed_epsilon']:g} | {row['epsilon_rdp']:.2f} | {row['epsilon_prv']:.2f} |"
