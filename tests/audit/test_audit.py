@@ -15,6 +15,7 @@ import pytest
 import torch
 from false_alarms import verdicts
 
+from dpvision import __main__ as command_line
 from dpvision.audit import designs, job
 from dpvision.audit.job import audit, listing
 from dpvision.audit.judge import CONSISTENT, LOOSE, REFUTED, Test, exactly, judged
@@ -31,6 +32,7 @@ from dpvision.privacy.contributions import Deferred
 from dpvision.privacy.convolution import Convolution
 from dpvision.privacy.fast import UNTIMED
 from dpvision.reporting.audits import write_figures
+from dpvision.source import ROOT
 from dpvision.training import step as step_module
 from dpvision.verify.place import Place
 from dpvision.verify.records import audit as verified
@@ -297,3 +299,16 @@ def test_a_run_that_is_trained_is_audited_by_its_choices_and_under_another_name(
     assert "clipping" not in planned
     assert trained["clipping"] == UNTIMED
     assert audits.audit_name(planned) != audits.audit_name(trained)
+
+
+def test_each_part_of_an_audit_is_told_on_the_terminal(monkeypatch, capsys):
+    def audited(spec, folder, processes):
+        job.log.info("0:01  1 of 1: replay")
+        return {"verdict": "consistent", "confidence": 0.999, "tests": [], "bounds": []}
+
+    monkeypatch.setattr(job, "audit", audited)
+    monkeypatch.setattr(command_line, "_here", lambda: ROOT)
+    for name, value in (("handlers", [logging.StreamHandler()]), ("level", logging.WARNING)):
+        monkeypatch.setattr(logging.getLogger(), name, value)  # as a package leaves it that was imported
+    command_line._audit(None, False, "demo")
+    assert "1 of 1: replay" in capsys.readouterr().err

@@ -181,7 +181,7 @@ def _audit(part: str | None, every: bool, scale: str | None) -> None:
     from dpvision.audit.job import audit, listing
     from dpvision.plan import audits
 
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
     planned = _load(scale)
     if part and every:
         raise UserError(f"--all belongs to the engine's audit, but {part} names a run: leave one of them out")
