@@ -31,7 +31,7 @@ READS |= {"reach": "train/history.csv", "parameters": "train/weights.safetensors
 
 
 def comparison(kind: str, *sides: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """As the plan writes one down: a count is exact, whatever else is claimed."""
+    """Return a comparison as the plan writes it down: a count is exact, whatever else is claimed."""
     about = {"kind": kind, "reads": READS.get(kind, "train/metrics.json"), "sides": list(sides)}
     claimed = {} if kind == "parameters" else {"claimed": ABOVE, "published": None, "printed": None}
     return about | claimed | {"metric": "top1"} | more

@@ -20,7 +20,7 @@ START = [[0.1, -0.2], [0.3, 0.4]]  # weights by class
 
 
 class Given:
-    """In place of random views: those of VIEWS, in the order of the sample."""
+    """Gives the views of VIEWS in the order of the sample, instead of random ones."""
 
     views, generator = 2, torch.Generator()
 

@@ -20,7 +20,7 @@ Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 
 
 class Claimed(Strict):
-    """Where the effect lies if the sentence is true: above a number, below one, or between both."""
+    """The place of the effect if the sentence is true: above a number, below one, or between both."""
 
     above: float | None = None
     """What it exceeds."""
@@ -64,7 +64,7 @@ def side(**where: tuple[Any, At]) -> Side:
 
 
 class Comparison(Strict):
-    """What every kind has. Coordinates are the paper's own.
+    """The keys of every kind. Coordinates are the paper's own.
 
     A side is a cell of the claim's artifacts. Its data set, model and ε select it; where several cells have these, `where`
     says what tells them apart.
@@ -130,7 +130,7 @@ class Effect(Comparison):
 
 
 class OfAccuracy(Effect):
-    """Of accuracies, in percentage points."""
+    """A comparison of accuracies, in percentage points."""
 
     metric: Literal["top1", "top5"] = "top1"
     """Which accuracy."""
@@ -175,7 +175,7 @@ class OfPair(Effect):
 
 
 class AgainstAnother(OfPair):
-    """Of models that may be trained at different ε, or otherwise; of one model, if they are."""
+    """A comparison of models that may be trained at different ε, or otherwise; of one model, if they are."""
 
     other_epsilon: Epsilon | Literal["same"] | None = "same"
     """ε of the second model, where it is another; null: not private."""
@@ -190,7 +190,7 @@ class AgainstAnother(OfPair):
 
 
 class OfOne(Effect):
-    """Of one model at one ε."""
+    """A comparison of one model at one ε."""
 
     model: Name
     """Whose."""
@@ -206,7 +206,7 @@ class OfOne(Effect):
 
 
 class Along(Effect):
-    """Of cells that differ in one coordinate, in the order of its values."""
+    """A comparison of cells that differ in one coordinate, in the order of its values."""
 
     model: Name | None = None
     """Whose; left out where models are compared along."""

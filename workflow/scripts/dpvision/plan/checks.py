@@ -191,7 +191,7 @@ def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> 
 
 
 def _trains_privately(model: str, paper: Paper) -> bool:
-    """Whether all of it trains privately somewhere: where a part trains, batch normalisation has fixed statistics."""
+    """Tell whether all of a model trains privately somewhere: where a part trains, batch normalisation has fixed statistics."""
     groups = [cells for cells in paper.cells.values() if model in cells.models and cells.train == "all"]
     return any(cells.epsilons is None or any(epsilon is not None for epsilon in cells.epsilons) for cells in groups)
 

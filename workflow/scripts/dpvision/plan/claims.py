@@ -21,7 +21,7 @@ Options = dict[str, Any]  # dotted key -> value
 
 
 class Resolver(NamedTuple):
-    """What the sides of a paper's claims are resolved with."""
+    """The cells and numbers that the sides of a paper's claims are resolved with."""
 
     printed: Paper
     """As the paper's own file has it."""
@@ -169,7 +169,7 @@ class Resolver(NamedTuple):
         return made | ({"instead": instead} if instead else {})
 
     def _shows(self, cell: Cell, stage: str) -> bool:
-        """Whether some artifact of the scale has the work made that a comparison looks at."""
+        """Tell whether some artifact of the scale has the work made that a comparison looks at."""
         for name, artifact in self.here.artifacts.items():
             stages = set(artifact.stages())  # whatever is made of trained weights has a training made, and its search
             makes = {"search": stages, "train": stages - {"search"}}.get(stage, stages & {stage})

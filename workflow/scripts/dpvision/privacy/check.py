@@ -26,7 +26,7 @@ NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients
 
 
 class Checked(NamedTuple):
-    """What the check saw of a network that passed."""
+    """The check's findings about a network that passed."""
 
     in_turn: bool
     """It tosses coins, or keeps something between layers: workers side by side would mix them."""

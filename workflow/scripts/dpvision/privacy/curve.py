@@ -22,7 +22,7 @@ POINTS = 9  # of the curve at which μ is fitted
 
 @dataclass(frozen=True)
 class Curve:
-    """What a mechanism guarantees at every δ, in the worse of the two orders of the neighbours."""
+    """A mechanism's guarantee at every δ, in the worse of the two orders of the neighbours."""
 
     losses: PrivacyLossDistribution
 

@@ -22,7 +22,7 @@ stands with it (points: percentage points of accuracy); *in print*: the same eff
 
 
 class Outcome(NamedTuple):
-    """What came of a comparison."""
+    """The outcome of a comparison."""
 
     comparison: Spec
     values: dict[str, float]
@@ -275,7 +275,7 @@ def _table(rows: list[list[str]]) -> list[str]:
 
 
 def _count(outcome: Outcome) -> str:
-    """Of how many, where some are missing."""
+    """Say how many there are, and of how many, where some are missing."""
     there = len(outcome.values)
     possible = len(work_of(outcome.comparison, 0)) // outcome.comparison.get("seeds", 1)
     return str(there) if there == possible else f"{there} of {possible}"
@@ -301,7 +301,7 @@ def _effect(outcome: Outcome) -> str:
 
 
 def _number(value: float | None, unit: str) -> str:
-    """With the sign of a difference, and a factor as one."""
+    """Return a number with the sign of a difference, and a factor as one."""
     if value is None:
         return ""
     if unit == "parameters":

@@ -123,7 +123,7 @@ def _order(name: str, worded: list[dict[str, str]], names: Names) -> list[str]:
 
 @dataclass(frozen=True)
 class _Shape:
-    """Which coordinates go where, and in which order their texts stand."""
+    """The place of each coordinate, and the order of its texts."""
 
     directions: dict[str, list[str]]
     order: dict[str, list[str]]

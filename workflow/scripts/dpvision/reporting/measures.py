@@ -15,7 +15,7 @@ Measure = Callable[[Records, Spec, int, str], float | None]
 
 
 class Observed(NamedTuple):
-    """What a comparison found."""
+    """The findings of a comparison."""
 
     values: dict[str, float]
     """The effect by seed, or by the seeds of a group."""

@@ -52,10 +52,11 @@ def write_pages(plan: Plan, root: Path, folder: Path) -> None:
 
 
 def scale_banner(plan: Plan) -> str:
-    """What a reader must not overlook of these numbers."""
+    """Return the lines that a reader of these numbers must not overlook."""
     simulated = any(run["recipe"].get("simulate") for run in plan.runs.values())
     said = [f"Scale {plan.scale}, not the paper's: {plan.title}."] if plan.scale != "paper" else []
-    return " ".join([*said, *(["Simulated trainings are not private."] if simulated else [])])
+    said += ["Simulated trainings are not private."] if simulated else []
+    return " ".join([*said, *(["A selection: other artifacts were not built."] if plan.selection else [])])
 
 
 def doubts(run: Run, plan: Plan, root: Path) -> list[str]:
@@ -217,7 +218,7 @@ def _folded_json(summary: str, value: Any) -> str:
 
 
 def cost(plan: Plan, root: Path) -> tuple[str, str]:
-    """By what Snakemake measured of the jobs whose results are shown."""
+    """Return the cost of the jobs whose results are shown, as Snakemake measured it."""
     measured: dict[str, list[dict[str, Any]]] = {}
     for rule, entry in sorted(benchmarks(plan, root)):
         measured.setdefault(rule, []).append(json.loads(entry))
@@ -249,7 +250,7 @@ def _cost_row(rule: str, jobs: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def environment(cards: list[Run]) -> tuple[str, str]:
-    """With what the trainings were made, and what the lock pins now."""
+    """Return the packages that the trainings were made with, and those that the lock pins now."""
     made = [run.provenance for run in cards if run.provenance]
     machines = Counter(show.device(one) for one in made)
     rows = [

@@ -108,7 +108,7 @@ def row(
 
 
 def of_cell(row: Spec, at: dict[str, Any]) -> bool:
-    """Whether a published number is of the cell there: all coordinates that it names are the cell's."""
+    """Tell whether a published number is of the cell there: all coordinates that it names are the cell's."""
     return all(at.get(name) == value for name, value in row["at"].items())
 
 
@@ -118,12 +118,12 @@ def _counted(row: Spec, at: dict[str, Any]) -> tuple[str | None, ...]:
 
 
 def _prints_spreads(spec: Spec) -> bool:
-    """Whether the paper prints a spread behind one of its numbers."""
+    """Tell whether the paper prints a spread behind one of its numbers."""
     return any("spread" in row for row in spec["published"])
 
 
 def _says_which(spec: Spec) -> bool:
-    """Whether rows say of which weights and on which examples they are: the artifact or a published number does."""
+    """Tell whether rows say of which weights and on which examples they are: the artifact or a published number does."""
     return "metrics" in spec or any("weights" in row or "split" in row for row in spec["published"])
 
 

@@ -37,7 +37,7 @@ SEED = 0  # of the split where the folder has none
 
 @dataclass
 class Found:
-    """What lies in a folder of pictures."""
+    """The contents of a folder of pictures."""
 
     pictures: list[str] = field(default_factory=list)
     """Paths, sorted; the last folder of each is its class."""

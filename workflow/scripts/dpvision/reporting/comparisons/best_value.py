@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Best(OfAccuracy):
-    """Of the value of a key that is best: among cells that differ in it, or what a cell's own search found."""
+    """A comparison of best values of a key: among cells that differ in it, or what a cell's own search found."""
 
     key: str
     """The key whose best value is meant: recipe.optimizer.learning_rate, say."""

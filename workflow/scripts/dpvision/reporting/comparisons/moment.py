@@ -25,7 +25,7 @@ class Elsewhere(Strict):
 
 
 class Options(OfOne):
-    """How a model's activations are distributed, as figure 2 shows them; or how differently from those of another place."""
+    """A moment of a model's activations, as figure 2 shows them; or how it differs from that of another place."""
 
     kind: Literal["moment"]
     """What is compared."""

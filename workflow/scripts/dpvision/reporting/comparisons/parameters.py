@@ -11,7 +11,7 @@ from dpvision.reporting.records import Records
 
 
 class Options(Comparison):
-    """How many parameters a model has, exactly: of its trained weights, where the scale has the paper's own network.
+    """A model's number of parameters, exactly: of its trained weights, where the scale has the paper's own network.
 
     At any ε, trained by any recipe: the network is the same.
     """

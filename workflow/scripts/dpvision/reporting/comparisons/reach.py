@@ -9,7 +9,7 @@ from dpvision.reporting.records import Records
 
 
 class Options(OfPair):
-    """When one model's test accuracy first reached the second's at the end, less when the second's own first did."""
+    """The time until one model's test accuracy reached the second's at the end, less the time until the second's own did."""
 
     kind: Literal["reach"]
     """What is compared."""

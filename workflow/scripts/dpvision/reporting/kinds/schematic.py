@@ -64,7 +64,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Drawing":
 
 
 def _places(count: int) -> list[float]:
-    """Where the left edges of so many elements lie, one behind the other."""
+    """Return the left edges of so many elements, one behind the other."""
     return [0.75 + i * (WIDE + GAP) for i in range(count)]
 
 
