@@ -30,6 +30,7 @@ import shutil
 import signal
 import sys
 import time
+from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
@@ -115,10 +116,20 @@ localrules:
     verify,
 
 
+def everything(target):
+    """Return the files of a target; snakemake asks for them before it starts anything, and the jobs' own never do."""
+    from dpvision.looking.overview import warning  # here, since no job needs it
+
+    files = PLAN.everything(target)
+    for line in warning(PLAN, PLAN.chosen(target), Path.cwd()):
+        print(f"{target}: {line}", file=sys.stderr)
+    return files
+
+
 rule all:
     default_target: True
     input:
-        lambda wildcards: PLAN.everything("all"),
+        lambda wildcards: everything("all"),
 
 
 for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
@@ -127,7 +138,7 @@ for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
         name:
             target
         input:
-            lambda wildcards, target=target: PLAN.everything(target),
+            lambda wildcards, target=target: everything(target),
 
 
 include: "workflow/rules/data.smk"

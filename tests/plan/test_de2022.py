@@ -183,6 +183,6 @@ def test_scales_need_nothing_else_than_the_paper_s_recipes_say(shipped, scale):
 
 def test_the_plan_says_what_takes_years_before_anything_starts(shipped, tmp_path):
     warning = overview(shipped("paper"), ["all"], tmp_path).splitlines()[-1]
-    assert re.fullmatch(r"one device would take \d+\.\d years: --budget HOURS picks .*", warning)
+    assert re.fullmatch(r"one device would take \d+\.\d years: python -m dpvision plan --budget 48h picks .*", warning)
     assert "one device would take" not in overview(shipped("simulate"), ["all"], tmp_path)
     assert "one device would take" not in overview(shipped("paper"), ["de2022_table13"], tmp_path)
