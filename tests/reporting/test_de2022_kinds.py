@@ -17,6 +17,7 @@ from dpvision.files import write_json
 from dpvision.plan import specs
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS, advice
+from dpvision.reporting.measures import at_epsilon
 from dpvision.reporting.so_far import draw_so_far
 from dpvision.reporting.tables import write_table
 
@@ -269,12 +270,12 @@ def test_a_training_is_read_at_the_last_epoch_within_each_level(world):
 
 
 def test_a_level_that_a_training_never_came_near_is_not_made_up():
-    from dpvision.reporting.kinds.by_epsilon import _at
-
-    history = pd.DataFrame({"epsilon": [1.0, 2.0], "validation_top1": [0.4, 0.5]})
-    assert _at(history, "validation_top1", 2.1) == 0.5
-    assert _at(history, "validation_top1", 8.0) is None
-    assert _at(history, "validation_top1", 0.5) is None
+    history = [{"epsilon": "1.0", "validation_top1": "0.4"}, {"epsilon": "2.0", "validation_top1": "0.5"}]
+    assert at_epsilon(history, "validation_top1", 2.1) == 0.5
+    assert at_epsilon(history, "validation_top1", 1.9) == 0.4
+    assert at_epsilon(history, "validation_top1", 8.0) is None
+    assert at_epsilon(history, "validation_top1", 0.5) is None
+    assert at_epsilon(history, "averaged_validation_top1", 2.1) is None
 
 
 # --- advice ---
