@@ -130,7 +130,7 @@ class Resolver(NamedTuple):
         spec |= comparison.said()
         if isinstance(comparison, Effect):
             spec["claimed"] = comparison.claimed.model_dump()
-            spec |= {"published": comparison.published, "printed": self._numbers(comparison, sides)}
+            spec |= {"published": comparison.published, "printed": self._numbers(comparison, sides, printed)}
         return spec
 
     def _candidates(self, claim: Claim) -> list[Cell]:
@@ -194,17 +194,15 @@ class Resolver(NamedTuple):
             changed = {key: values for key, values in changed.items() if key == "model.family" or key in telling}
         return found | changed
 
-    def _numbers(self, comparison: Comparison, sides: list[Side]) -> list[float] | None:
+    def _numbers(self, comparison: Comparison, sides: list[Side], cells: list[list[Cell]]) -> list[float] | None:
         """Return the numbers in print, of each side; for the best of some, of each side the best, then the median."""
-        found = [self._printed(side, comparison, metric, best) for metric, best in comparison.in_print() for side in sides]
+        rows = [self._rows(side, of) for side, of in zip(sides, cells, strict=True)]
+        found = [_printed(there, comparison, metric, best) for metric, best in comparison.in_print() for there in rows]
         return None if None in found else [number for number in found if number is not None]
 
-    def _printed(self, side: Side, comparison: Comparison, metric: str | None, best: bool) -> float | None:
-        split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
-        rows = [row for row in self.published if row.metric == metric and (row.split or "test") == (split or "test")]
-        of_weights = [row for row in rows if weights in (None, row.weights)]
-        there = (row for row in of_weights if (row.statistic == "best") == best and _of_side(row, side))
-        return next((row.value for row in there), None)
+    def _rows(self, side: Side, cells: list[Cell]) -> list[Published]:
+        """Return what is printed of a side's cell: no row has a coordinate that the cell has not."""
+        return [row for row in self.published if _of_side(row, side) and (not cells or _of_cell(row, cells[0]))]
 
 
 def modules(page: Spec) -> list[str]:
@@ -216,6 +214,17 @@ def modules(page: Spec) -> list[str]:
 def _value(comparison: Comparison, at: At) -> Any:
     """Return what stands at a place below a comparison."""
     return functools.reduce(lambda value, key: getattr(value, str(key)), at, comparison)
+
+
+def _printed(rows: list[Published], comparison: Comparison, metric: str | None, best: bool) -> float | None:
+    split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
+    of_examples = [row for row in rows if row.metric == metric and (row.split or "test") == (split or "test")]
+    of_weights = (row for row in of_examples if weights in (None, row.weights))
+    return next((row.value for row in of_weights if (row.statistic == "best") == best), None)
+
+
+def _of_cell(row: Published, cell: Cell) -> bool:
+    return all(key in cell.at and cell.at[key] == value for key, value in row.coordinates().items())
 
 
 def _of_side(row: Published, side: Side) -> bool:
