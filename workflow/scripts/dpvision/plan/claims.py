@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from dpvision.config.cells import COORDINATES
 from dpvision.config.claims import Claim
 from dpvision.config.comparisons import At, Comparison, Effect, Side
 from dpvision.config.papers import Paper
@@ -65,7 +66,7 @@ class Resolver(NamedTuple):
         of_these = f" of {', '.join(claim.artifacts)}" if claim.artifacts else ""
         so_far: dict[str, Any] = {}
         for key, value in side.where.items():
-            found = [cell for cell in left if key in cell.at and cell.at[key] == value]
+            found = [cell for cell in left if cell.at.get(key) == value]
             if not found and not self._in_print(side):
                 there = list(dict.fromkeys(cell.at[key] for cell in left if key in cell.at))
                 beside = f" with {named(so_far)}" if so_far else ""
@@ -91,7 +92,9 @@ class Resolver(NamedTuple):
                 yield complaint(documents, (*at, *below), fault, _value(comparison, below))
 
     def _in_print(self, side: Side) -> bool:
-        return any(_of_side(row, side) for row in self.published)
+        """Tell whether a number in print may be of a side that no cell is: it has every key that the side says is varied."""
+        varied = side.where.keys() - set(COORDINATES)
+        return any(_of_side(row, side) and varied <= row.varied.keys() for row in self.published)
 
     # --- what decides them at the scale ---
 
@@ -143,7 +146,7 @@ class Resolver(NamedTuple):
 
     def _as_printed(self, side: Side, claim: Claim) -> list[Cell]:
         """Return the printed paper's cells that a side selects: one, or all that have the network."""
-        return [cell for cell in self._candidates(claim) if side.where.items() <= cell.at.items()]
+        return [cell for cell in self._candidates(claim) if all(cell.at.get(key) == value for key, value in side.where.items())]
 
     def _side(
         self,
