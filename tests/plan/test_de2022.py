@@ -103,6 +103,9 @@ def test_trainings_and_searches_by_artifact(shipped):
         "de2022_figure9": {"train": 5 * 6 * 3},
         "de2022_figure10": tuned,
         "de2022_figure11": {"search": 7},
+        "de2022_standardised": {"train": 5 * 4, "search": 4},
+        "de2022_decay": {"train": 5 * 3},
+        "de2022_pace": {"train": 4},
         "de2022_advice": {"search": 35},
     }
 
@@ -142,6 +145,15 @@ def test_rungs_of_table_2_add_up(shipped):
     assert objectives == ["validation_top1"] * 5 + ["averaged_validation_top1"]
 
 
+def test_a_small_batch_with_standardised_weights_is_all_that_table_2_has_not(shipped):
+    planned = shipped("paper")
+    (search,) = {name for stage, name in planned.work_of("de2022_standardised") if stage == "search"} - {
+        name for stage, name in planned.work_of("de2022_table2") if stage == "search"
+    }
+    run = planned.work["search", search]["run"]
+    assert (run["recipe"]["batch"], run["model"]["standardize"]) == (256, True)
+
+
 def test_views_of_none_are_the_batch_size_of_figure_2_at_4096(shipped):
     planned = shipped("paper")
     shared = set(planned.runs_of("de2022_figure2")) & set(planned.runs_of("de2022_figure3"))
@@ -158,6 +170,32 @@ def test_one_training_to_64_is_read_at_seven_levels(shipped):
     by_others = {1: 15, 2: 73, 4: 285, 8: 998, 16: 3186, 32: 9303, 64: 25_000}  # the authors' orders, which differ a little
     assert reached == pytest.approx(by_others, rel=1e-3)
     assert len(shipped("paper").artifacts["de2022_figure9"]["levels"]) == 7
+
+
+# --- what it claims ---
+
+
+def claimed(planned: plan.Plan) -> dict[str, list[specs.Spec]]:
+    return {claim["name"]: claim["comparisons"] for claim in planned.artifacts["de2022_claims"]["claims"]}
+
+
+def test_every_claim_rests_on_work_of_each_of_its_sides(shipped):
+    found = claimed(shipped("paper"))
+    assert [name for name, of in found.items() if not all(side["work"] for one in of for side in one["sides"])] == []
+    one, none = found["one_view_hurts"][0]["sides"]
+    assert (one["at"]["recipe.augmentation.views"], none["at"]["recipe.augmentation"]) == (1, None)
+
+
+def test_a_claim_has_the_numbers_that_are_printed_of_its_own_cells(shipped):
+    found = claimed(shipped("paper"))
+    assert [one["printed"] for one in found["views_help"]] == [[78.4, 71.2], [79.4, 74.7]]
+    assert {one["printed"] for name in ("accuracy_rises_with_the_batch", "more_views_help") for one in found[name]} == {None}
+
+
+def test_depths_are_compared_where_one_training_had_spent_less(shipped):
+    (early, late) = claimed(shipped("paper"))["best_depth_grows_with_epsilon"]
+    assert (early["spent"], late["spent"], early["reads"]) == (4.0, 64.0, "train/history.csv")
+    assert [side["work"] for side in early["sides"]] == [side["work"] for side in late["sides"]]
 
 
 def test_it_takes_years_at_the_scale_of_the_paper_and_hours_at_that_of_a_simulation(shipped):
