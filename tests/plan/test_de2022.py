@@ -195,6 +195,7 @@ def test_a_claim_has_the_numbers_that_are_printed_of_its_own_cells(shipped):
 def test_depths_are_compared_where_one_training_had_spent_less(shipped):
     (early, late) = claimed(shipped("paper"))["best_depth_grows_with_epsilon"]
     assert (early["spent"], late["spent"], early["reads"]) == (4.0, 64.0, "train/history.csv")
+    assert [side["at"]["model.depth"] for side in early["sides"]] == [16, 22, 28, 40]
     assert [side["work"] for side in early["sides"]] == [side["work"] for side in late["sides"]]
 
 

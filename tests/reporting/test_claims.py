@@ -221,12 +221,14 @@ def test_the_power_of_what_searches_found_has_the_interval_of_its_line(made, val
     assert found.verdict == verdict
 
 
-def test_updates_grow_as_a_power_of_the_coordinate_those_of_a_simulation_by_what_it_simulates(made):
+def test_updates_grow_as_a_power_of_the_coordinate_by_a_line_those_of_a_simulation_by_what_it_simulates(made):
     made.add("a1", "ledger.json", json.dumps({"steps": {"made": 100}}))
-    made.add("b1", "ledger.json", json.dumps({"steps": {"made": 9}, "simulated": {"steps": {"made": 400}}}))
-    sides = [side("a", ("1",), epsilon=1.0), side("b", ("1",), epsilon=16.0)]
-    asked = {"reads": "train/ledger.json", "along": "epsilon", "over": [1.0, 16.0]}
-    assert made.outcome(comparison("updates_trend", *sides, **asked)).values == approx({"1": 0.5})
+    made.add("b1", "ledger.json", json.dumps({"steps": {"made": 9}, "simulated": {"steps": {"made": 210}}}))
+    made.add("c1", "ledger.json", json.dumps({"steps": {"made": 400}}))
+    sides = [side(name, ("1",), epsilon=epsilon) for name, epsilon in (("a", 1.0), ("b", 4.0), ("c", 16.0))]
+    asked = {"reads": "train/ledger.json", "along": "epsilon", "over": [1.0, 4.0, 16.0]}
+    outcome = made.outcome(comparison("updates_trend", *sides, **asked))
+    assert outcome.values == approx({"1": 0.5}) and outcome.verdict == "supported"
 
 
 def test_an_interaction_is_a_difference_less_another(made):

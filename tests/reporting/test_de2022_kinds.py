@@ -15,9 +15,11 @@ from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.files import write_json
 from dpvision.plan import specs
+from dpvision.reporting.claims import judged
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS, advice
 from dpvision.reporting.measures import at_epsilon
+from dpvision.reporting.records import Records
 from dpvision.reporting.so_far import draw_so_far
 from dpvision.reporting.tables import write_table
 
@@ -110,7 +112,8 @@ class World:
         stage = {"runs": "dpvision.training.run", "studies": "dpvision.search.study"}.get(
             file.parts[-3], "dpvision.data.prepare"
         )
-        write_json(file, {"code": "c0de", "commit": "f00d", "lock": "10c", "data": "da7a", "stage": stage})
+        about = {"code": "c0de", "commit": "f00d", "lock": "10c", "data": "da7a", "stage": stage}
+        write_json(file, about | {"sessions": [about | {"seconds": 20.0 if "nonprivate" in name else 25.0}]})
 
     def _dataset_json(self, file: Path, name: str) -> None:
         data = self.plan.work["data", name]
@@ -318,6 +321,24 @@ def test_every_artifact_of_a_scale_is_made(world, scale):
     for name in (name for name, spec in here.plan.artifacts.items() if spec["kind"] != "claims"):
         rows, text = here.make(name)
         assert rows and text
+
+
+# --- claims ---
+
+
+def test_every_claim_is_measured_once_all_its_records_are_there(world):
+    here = world()
+    files = [here.folder / file for file in here.plan.inputs_of("de2022_claims")["records"]]
+    for file in files:
+        here.fill(file)
+    page = here.plan.artifacts["de2022_claims"]
+    found = {of.claim["name"]: of.outcomes for of in judged(page, Records({"": list(map(str, files))}))}
+    assert [name for name, outcomes in found.items() if "not run" in {outcome.verdict for outcome in outcomes}] == []
+    effects = {name: [outcome.found.effect for outcome in outcomes] for name, outcomes in found.items()}
+    assert effects["an_optimal_noise_multiplier"] == pytest.approx([2, 2])  # 0.02 by the square of a doubling
+    assert effects["best_steps_fall_then_stay"] == pytest.approx([-1, 0], abs=1e-6)
+    assert effects["averaging_helps"] == pytest.approx([1, 1])
+    assert effects["deeper_is_worse_without_views"] == pytest.approx([0.12, 0.24, 0.48, 0.84])
 
 
 # --- of a part of the records ---

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from dpvision.config.comparisons import AlongNumbers, Side
 from dpvision.plan.specs import Spec
 from dpvision.reporting.comparisons.trend import along, slope
-from dpvision.reporting.measures import Named, Observed, observed_within, work_of
+from dpvision.reporting.measures import Named, Observed, of_seeds, work_of
 from dpvision.reporting.records import Records
 
 
@@ -37,12 +37,18 @@ def _updates(records: Records, comparison: Spec, side: int, seed: str) -> float 
     return ledger and float(ledger.get("simulated", ledger)["steps"]["made"])
 
 
+def _points(comparison: Spec, *numbers: float) -> list[tuple[float, float]]:
+    return [(math.log(x), math.log(y)) for x, y in zip(comparison["over"], numbers, strict=True)]
+
+
 def in_print(comparison: Spec, *numbers: float) -> float:
-    return slope([(math.log(x), math.log(y)) for x, y in zip(comparison["over"], numbers, strict=True)])
+    return slope(_points(comparison, *numbers))
 
 
 def observed(comparison: Spec, records: Records) -> Observed:
-    return observed_within(comparison, records, _updates, in_print)
+    """Return the power by seed, with the points of one line: seeds have the same updates, so that its fit is the interval."""
+    whole = {seed: _points(comparison, *numbers) for seed, numbers in of_seeds(comparison, records, _updates).items()}
+    return Observed({seed: slope(line) for seed, line in whole.items()}, None, next(iter(whole.values()), None))
 
 
 def described(comparison: Spec, named: Named) -> str:
