@@ -30,7 +30,6 @@ import shutil
 import signal
 import sys
 import time
-from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
@@ -44,6 +43,7 @@ sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
 from dpvision import cluster, files, plan
 from dpvision.errors import UserError
+from dpvision.looking.target import everything
 from dpvision.plan.resources import asked, limits
 from dpvision.plan.stages import ANALYSES, STAGES
 
@@ -116,20 +116,10 @@ localrules:
     verify,
 
 
-def everything(target):
-    """Return the files of a target; snakemake asks for them before it starts anything, and the jobs' own never do."""
-    from dpvision.looking.overview import warning  # here, since no job needs it
-
-    files = PLAN.everything(target)
-    for line in warning(PLAN, PLAN.chosen(target), Path.cwd()):
-        print(f"{target}: {line}", file=sys.stderr)
-    return files
-
-
 rule all:
     default_target: True
     input:
-        lambda wildcards: everything("all"),
+        lambda wildcards: everything(PLAN, "all"),
 
 
 for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
@@ -138,7 +128,7 @@ for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
         name:
             target
         input:
-            lambda wildcards, target=target: everything(target),
+            lambda wildcards, target=target: everything(PLAN, target),
 
 
 include: "workflow/rules/data.smk"

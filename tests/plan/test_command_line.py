@@ -15,6 +15,7 @@ from dpvision import __main__ as command_line
 from dpvision import plan
 from dpvision.files import write_json, write_text
 from dpvision.looking.overview import overview, warning
+from dpvision.looking.target import everything
 
 
 @pytest.fixture
@@ -128,6 +129,15 @@ def test_what_would_take_years_is_said_of_what_is_left(configuration):
     assert warning(planned, ["groups"], root) == []
     make(root, [file for run in planned.runs_of("table1") for file in planned.record(("train", run))])
     assert warning(planned, ["table1"], root) == []
+
+
+def test_it_is_said_beside_the_files_of_a_target(configuration, monkeypatch, capsys):
+    planned = configuration.change(*SLOW).plan()
+    monkeypatch.chdir(configuration.root)
+    assert everything(planned, "table1") == planned.everything("table1")
+    everything(planned, "groups")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("table1: one device would take")
 
 
 @pytest.mark.slow
