@@ -43,6 +43,7 @@ sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
 from dpvision import cluster, files, plan
 from dpvision.errors import UserError
+from dpvision.looking.target import everything
 from dpvision.plan.resources import asked, limits
 from dpvision.plan.stages import ANALYSES, STAGES
 
@@ -118,7 +119,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        lambda wildcards: PLAN.everything("all"),
+        lambda wildcards: everything(PLAN, "all"),
 
 
 for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
@@ -127,7 +128,7 @@ for target in [*PLAN.papers, *PLAN.artifacts, *PLAN.wanting]:
         name:
             target
         input:
-            lambda wildcards, target=target: PLAN.everything(target),
+            lambda wildcards, target=target: everything(PLAN, target),
 
 
 include: "workflow/rules/data.smk"

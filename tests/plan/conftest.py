@@ -1,8 +1,10 @@
 """A copy of the configuration to spoil, and of the project to run."""
 
+import functools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +74,15 @@ class Project(Configuration):
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
+
+
+@pytest.fixture(scope="module")
+def shipped(request: pytest.FixtureRequest) -> Callable[[str], plan.Plan]:
+    """Return the plan of a scale, of the paper that the test's file names as PAPER, as it is shipped."""
+
+    @functools.cache
+    def load(scale: str) -> plan.Plan:
+        content = read_yaml(plan.ROOT, "config/config.yaml").content
+        return plan.load(content | {"papers": [request.module.PAPER], "scale": scale}, plan.ROOT)
+
+    return load

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from copied import copy_configuration
 from dpvision import __main__ as command_line
 from dpvision import plan
 from dpvision.files import write_json, write_text
-from dpvision.looking.overview import overview
+from dpvision.looking.overview import overview, warning
+from dpvision.looking.target import everything
 
 
 @pytest.fixture
@@ -114,6 +116,39 @@ def test_the_scale_can_be_said(dpvision):
 
 
 # --- cost and budget ---
+
+
+SLOW = ("scales/paper.yaml", "train: {threads: 4, mem_mb: 6000, gpu: 1, speed: 1.0e12", "train: {threads: 4, speed: 1.0e8")
+YEARS = re.compile(r"one device would take \d+\.\d years: ")
+
+
+def test_what_would_take_years_is_said_of_what_is_left(configuration):
+    planned, root = configuration.change(*SLOW).plan(), configuration.root
+    (line,) = warning(planned, ["table1"], root)
+    assert YEARS.match(line) and line in overview(planned, ["table1"], root)
+    assert warning(planned, ["groups"], root) == []
+    make(root, [file for run in planned.runs_of("table1") for file in planned.record(("train", run))])
+    assert warning(planned, ["table1"], root) == []
+
+
+def test_it_is_said_beside_the_files_of_a_target(configuration, monkeypatch, capsys):
+    planned = configuration.change(*SLOW).plan()
+    monkeypatch.chdir(configuration.root)
+    assert everything(planned, "table1") == planned.everything("table1")
+    everything(planned, "groups")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("table1: one device would take")
+
+
+@pytest.mark.slow
+def test_snakemake_says_what_would_take_years_before_it_starts_once_for_each_target(project):
+    project.change(*SLOW)
+    said = [
+        project.run("snakemake", "-n", "--quiet", "rules", "--cores", "1", *names).stderr for names in (["table1"], ["groups"])
+    ]
+    lines = [[line for line in text.splitlines() if YEARS.search(line)] for text in said]
+    assert [len(found) for found in lines] == [1, 0]
+    assert lines[0][0].startswith("table1: one device would take")
 
 
 def test_a_budget_ends_with_the_command_for_it(dpvision, monkeypatch, configuration):

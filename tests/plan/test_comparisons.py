@@ -109,6 +109,8 @@ ONE = "where: {varied: {recipe.batch: 256, recipe.optimizer.learning_rate: 0.001
             f"level, {OF}, than: 2, weights: averaged, {ONE}",
             f'{AT}.weights = "averaged": the recipe of cifar10 has no averaging; allowed there: last_step, best_epoch',
         ),
+        (f"level, {OF}, than: 2, spent: 8.0, {ONE}", f"{AT}.spent = 8.0: the trainings of cifar10 do not come to this ε"),
+        (f"level, {OF}, than: 2, spent: 2.0, split: train, {ONE}", f'{AT}.split = "train": no history has train, and spent '),
     ],
 )
 def test_what_cannot_be_compared_is_refused(sweep, text, says):

@@ -1,30 +1,18 @@
 """Every experiment that Remerscheid et al. print is planned, and those of the scales are parts of it."""
 
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
 from dpvision import plan
 from dpvision.plan import cost, specs
-from dpvision.plan.reading import read_yaml
 from dpvision.privacy.accounting import calibrate
 
 SCALES = ["paper", "simulate", "demo"]
 CARD = 1e12  # multiply-adds a second, as the scale paper says
 
 
-@pytest.fixture(scope="module")
-def shipped() -> Callable[[str], plan.Plan]:
-    found: dict[str, plan.Plan] = {}
-
-    def load(scale: str) -> plan.Plan:
-        if scale not in found:
-            content = read_yaml(plan.ROOT, "config/config.yaml").content
-            found[scale] = plan.load(content | {"papers": ["smoothnets"], "scale": scale}, plan.ROOT)
-        return found[scale]
-
-    return load
+PAPER = "smoothnets"
 
 
 def studies_of(planned: plan.Plan, artifact: str) -> list[specs.Spec]:

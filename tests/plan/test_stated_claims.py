@@ -35,6 +35,7 @@ SPOILT = [
     ),
     (said(epsilon="7.4"), f"{AT}.epsilon = 7.4: no cell of {RESNET9S} scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
     (said(epsilon="null"), f"{AT}.epsilon = null: no cell of {RESNET9S} scaleresnet9 has this ε; allowed: 2.89, 7.42, 9.88"),
+    (said(where="{varied: {recipe.batch: 5}}"), f'{AT}.where.recipe.batch = 5: there is no recipe.batch "5" among the cells '),
     (said(tahn="3"), f'{AT}.tahn = 3: unknown key. Did you mean "than"?'),
     (said(claimed="{}"), f"{AT}.claimed: must say above, below or both"),
     (said(claimed="{about: [1, 2]}"), f"{AT}.claimed: must say above, below or both"),

@@ -116,6 +116,23 @@ def test_an_accuracy_may_be_of_any_examples_and_weights_and_a_gap_between_two(ma
     assert made.outcome(comparison("level", side("a", ("1",)), than=0, **asked)).values == approx({"1": value})
 
 
+def test_a_gap_may_be_between_weights_of_one_training(made):
+    averaged = SPLITS | {"validation": {"top1": 0.75}}
+    made.add("a1", "metrics.json", json.dumps({"last_step": SPLITS, "averaged": averaged}))
+    found = made.outcome(comparison("level", side("a", ("1",)), than=0, split="validation", less="last_step"))
+    assert found.values == approx({"1": 5})
+
+
+HISTORY = "epoch,epsilon,validation_top1,averaged_validation_top1\n1,1.5,0.3,0.35\n2,3.9,0.5,0.6\n3,8.0,0.7,0.8\n"
+
+
+@pytest.mark.parametrize(("asked", "value"), [({}, 60), ({"weights": "last_step"}, 50), ({"spent": 64.0}, None)])
+def test_an_accuracy_may_be_read_where_a_training_had_spent_some_epsilon(made, asked, value):
+    made.add("a1", "history.csv", HISTORY)
+    words = {"reads": "train/history.csv", "split": "validation", "spent": 4.0} | asked
+    assert made.outcome(comparison("level", side("a", ("1",)), than=0, **words)).values == approx({"1": value} if value else {})
+
+
 @pytest.mark.parametrize("asked", [{"split": "validation"}, {"less": "validation"}, {"weights": "averaged"}])
 def test_an_accuracy_that_a_record_has_not_is_not_run(made, asked):
     made.accuracies("a", 70)
@@ -202,6 +219,16 @@ def test_the_power_of_what_searches_found_has_the_interval_of_its_line(made, val
         (line.slope, line.slope - 12.706 * line.stderr, line.slope + 12.706 * line.stderr), rel=1e-3
     )
     assert found.verdict == verdict
+
+
+def test_updates_grow_as_a_power_of_the_coordinate_by_a_line_those_of_a_simulation_by_what_it_simulates(made):
+    made.add("a1", "ledger.json", json.dumps({"steps": {"made": 100}}))
+    made.add("b1", "ledger.json", json.dumps({"steps": {"made": 9}, "simulated": {"steps": {"made": 210}}}))
+    made.add("c1", "ledger.json", json.dumps({"steps": {"made": 400}}))
+    sides = [side(name, ("1",), epsilon=epsilon) for name, epsilon in (("a", 1.0), ("b", 4.0), ("c", 16.0))]
+    asked = {"reads": "train/ledger.json", "along": "epsilon", "over": [1.0, 4.0, 16.0]}
+    outcome = made.outcome(comparison("updates_trend", *sides, **asked))
+    assert outcome.values == approx({"1": 0.5}) and outcome.verdict == "supported"
 
 
 def test_an_interaction_is_a_difference_less_another(made):

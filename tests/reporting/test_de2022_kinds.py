@@ -15,8 +15,11 @@ from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.files import write_json
 from dpvision.plan import specs
+from dpvision.reporting.claims import judged
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS, advice
+from dpvision.reporting.measures import at_epsilon
+from dpvision.reporting.records import Records
 from dpvision.reporting.so_far import draw_so_far
 from dpvision.reporting.tables import write_table
 
@@ -109,7 +112,8 @@ class World:
         stage = {"runs": "dpvision.training.run", "studies": "dpvision.search.study"}.get(
             file.parts[-3], "dpvision.data.prepare"
         )
-        write_json(file, {"code": "c0de", "commit": "f00d", "lock": "10c", "data": "da7a", "stage": stage})
+        about = {"code": "c0de", "commit": "f00d", "lock": "10c", "data": "da7a", "stage": stage}
+        write_json(file, about | {"sessions": [about | {"seconds": 20.0 if "nonprivate" in name else 25.0}]})
 
     def _dataset_json(self, file: Path, name: str) -> None:
         data = self.plan.work["data", name]
@@ -151,19 +155,19 @@ def of(rows: list[dict[str, str]], **values: str) -> list[dict[str, str]]:
 def test_each_rung_of_the_ablation_stands_beside_the_printed_number_of_its_split(world):
     rows, text = world().make("de2022_table2")
     printed = [row for row in rows if row["published"]]
+    rungs = {
+        "baseline": (50.8, 51.2),
+        "group normalisation": (66.3, 67.9),
+        "larger batch": (70.0, 73.4),
+        "weight standardisation": (71.2, 74.7),
+        "augmentation multiplicity": (78.4, 79.4),
+        "parameter averaging": (79.7, 81.5),
+    }
+    weights = {rung: "averaged" if rung == "parameter averaging" else "last_step" for rung in rungs}
     assert [(row["ladder"], row["weights"], row["split"], float(row["published"])) for row in printed] == [
-        ("baseline", "last_step", "validation", 50.8),
-        ("baseline", "last_step", "train", 51.2),
-        ("group normalisation", "last_step", "validation", 66.3),
-        ("group normalisation", "last_step", "train", 67.9),
-        ("larger batch", "last_step", "validation", 70.0),
-        ("larger batch", "last_step", "train", 73.4),
-        ("weight standardisation", "last_step", "validation", 71.2),
-        ("weight standardisation", "last_step", "train", 74.7),
-        ("augmentation multiplicity", "last_step", "validation", 78.4),
-        ("augmentation multiplicity", "last_step", "train", 79.4),
-        ("parameter averaging", "averaged", "validation", 79.7),
-        ("parameter averaging", "averaged", "train", 81.5),
+        (rung, weights[rung], split, value)
+        for rung, values in rungs.items()
+        for split, value in zip(("validation", "train"), values, strict=True)
     ]
     assert {row["n"] for row in rows} == {"5"}
     assert "79.7 ± 0.2" in text and "search" not in text.splitlines()[2]
@@ -269,12 +273,12 @@ def test_a_training_is_read_at_the_last_epoch_within_each_level(world):
 
 
 def test_a_level_that_a_training_never_came_near_is_not_made_up():
-    from dpvision.reporting.kinds.by_epsilon import _at
-
-    history = pd.DataFrame({"epsilon": [1.0, 2.0], "validation_top1": [0.4, 0.5]})
-    assert _at(history, "validation_top1", 2.1) == 0.5
-    assert _at(history, "validation_top1", 8.0) is None
-    assert _at(history, "validation_top1", 0.5) is None
+    history = [{"epsilon": "1.0", "validation_top1": "0.4"}, {"epsilon": "2.0", "validation_top1": "0.5"}]
+    assert at_epsilon(history, "validation_top1", 2.1) == 0.5
+    assert at_epsilon(history, "validation_top1", 1.9) == 0.4
+    assert at_epsilon(history, "validation_top1", 8.0) is None
+    assert at_epsilon(history, "validation_top1", 0.5) is None
+    assert at_epsilon(history, "averaged_validation_top1", 2.1) is None
 
 
 # --- advice ---
@@ -317,6 +321,24 @@ def test_every_artifact_of_a_scale_is_made(world, scale):
     for name in (name for name, spec in here.plan.artifacts.items() if spec["kind"] != "claims"):
         rows, text = here.make(name)
         assert rows and text
+
+
+# --- claims ---
+
+
+def test_every_claim_is_measured_once_all_its_records_are_there(world):
+    here = world()
+    files = [here.folder / file for file in here.plan.inputs_of("de2022_claims")["records"]]
+    for file in files:
+        here.fill(file)
+    page = here.plan.artifacts["de2022_claims"]
+    found = {of.claim["name"]: of.outcomes for of in judged(page, Records({"": list(map(str, files))}))}
+    assert [name for name, outcomes in found.items() if "not run" in {outcome.verdict for outcome in outcomes}] == []
+    effects = {name: [outcome.found.effect for outcome in outcomes] for name, outcomes in found.items()}
+    assert effects["an_optimal_noise_multiplier"] == pytest.approx([2, 2])  # 0.02 by the square of a doubling
+    assert effects["best_steps_fall_then_stay"] == pytest.approx([-1, 0], abs=1e-6)
+    assert effects["averaging_helps"] == pytest.approx([1, 1])
+    assert effects["deeper_is_worse_without_views"] == pytest.approx([0.12, 0.24, 0.48, 0.84])
 
 
 # --- of a part of the records ---

@@ -38,7 +38,8 @@ class Where(Strict):
     start: Name | None = None
     """Weights that it begins with: their entry in config/weights.yaml, or a group of cells."""
     varied: dict[str, Value] = {}
-    """Keys that the group of cells varies (`recipe.batch`, or `ladder`), and their values."""
+    """Keys that the group of cells varies (`recipe.batch`, or `ladder`), and their values. In a claim null also selects the
+    cells that have no such key: `recipe.augmentation.views: null` those without augmentation."""
 
     def coordinates(self) -> dict[str, Value]:
         """Return the coordinates that are given, null among them."""

@@ -138,13 +138,26 @@ class OfAccuracy(Effect):
     """The examples that it is counted on; null: the test examples."""
     weights: Weights | None = None
     """Of which weights; null: their moving average, where the recipe has one, or else those of the last step."""
-    less: Examples | None = None
-    """Examples whose accuracy is taken off: a gap is what is compared then. `split: train, less: validation`."""
+    less: Examples | Weights | None = None
+    """What accuracy is taken off, so that a gap is compared: that of other examples, or of other weights of the training.
+    `split: train, less: validation`; `less: last_step`."""
+    spent: Epsilon | None = None
+    """The ε at which trainings are read on their way: at the last epoch that had spent at most this; null: at their end."""
 
-    OWN: ClassVar[tuple[str, ...]] = ("metric", "split", "weights", "less")
+    OWN: ClassVar[tuple[str, ...]] = ("metric", "split", "weights", "less", "spent")
+
+    def reads(self) -> str:
+        return "train/history.csv" if self.spent else super().reads()
 
     def in_print(self) -> list[tuple[str | None, bool]]:
-        return [(None if self.less else self.metric, False)]
+        return [(None if self.less or self.spent else self.metric, False)]
+
+    def faults(self, models: Mapping[str, "Network"]) -> Iterator[Fault]:
+        yield from super().faults(models)
+        if self.spent:
+            for key in ("metric", "split", "weights", "less"):
+                if (value := getattr(self, key)) in ("top5", "train", "best_epoch"):
+                    yield (key,), f"no history has {value}, and spent reads one; leave out one of the two"
 
     def faults_of(self, cell: "Cell", searches: Mapping[str, "Search"]) -> Iterator[Fault]:
         if not cell.split.validation:
@@ -153,8 +166,11 @@ class OfAccuracy(Effect):
                     yield (key,), f"nothing is held out in {cell.group}; allowed there: train, test"
             if self.weights == "best_epoch" and cell.at["protocol"] == "clean":
                 yield ("weights",), f"nothing is held out in {cell.group} that a best epoch could be chosen by"
-        if self.weights == "averaged" and not cell.recipe.averaging:
-            yield ("weights",), f"the recipe of {cell.group} has no averaging; allowed there: last_step, best_epoch"
+        for key in ("weights", "less"):
+            if getattr(self, key) == "averaged" and not cell.recipe.averaging:
+                yield (key,), f"the recipe of {cell.group} has no averaging; allowed there: last_step, best_epoch"
+        if self.spent and not (cell.at["epsilon"] and self.spent <= cell.at["epsilon"]):
+            yield ("spent",), f"the trainings of {cell.group} do not come to this ε"
 
 
 class OfPair(Effect):
@@ -228,6 +244,16 @@ class Along(Effect):
         """Return the side of each value."""
         fixed = {key: (getattr(self, key), (key,)) for key in ("dataset", "model", "epsilon") if key != self.along}
         return [side(**fixed, **{self.along: (value, ("over", i))}) for i, value in enumerate(self.over)]
+
+
+class AlongNumbers(Along):
+    """Of cells that differ in a number: a trend is by its doublings, or its powers."""
+
+    @model_validator(mode="after")
+    def _has_logarithms(self) -> "AlongNumbers":
+        if not positive(self.over):
+            raise ValueError("over must be numbers above 0, which can double; of others, compare steps")
+        return self
 
 
 def positive(values: Iterable[Any]) -> bool:

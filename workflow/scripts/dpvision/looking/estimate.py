@@ -264,4 +264,5 @@ def too_long(seconds: float) -> list[str]:
     if seconds < SEASON:
         return []
     took = f"{seconds / YEAR:.1f} years" if seconds >= YEAR else f"{seconds / DAY:.0f} days"
-    return [f"one device would take {took}: --budget HOURS picks what is affordable, --scale simulate predicts accuracies"]
+    advice = "python -m dpvision plan --budget 48h picks what is affordable; the scale simulate predicts accuracies"
+    return [f"one device would take {took}: {advice}"]

@@ -14,7 +14,7 @@ from dpvision.plan.stages import STAGES, Key
 
 def overview(plan: Plan, targets: list[str], root: Path) -> str:
     chosen = artifacts_of(plan, targets)
-    done = {key: plan.is_done(key, root) for name in chosen for key in plan.below(name) if not STAGES[key[0]].shared}
+    done = _done(plan, chosen, root)
     rows: list[tuple[str, ...]] = [("artifact", "what", "cells", "runs", "of them made", "itself")]
     for name in chosen:
         spec = plan.artifacts[name]
@@ -28,17 +28,24 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
             parts.append(f"{counted(*entry.words, len(of))} ({sum(of)} made)")
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), "", ", ".join(parts)]
     lines += plan.left_out_for_data() if "all" in targets else []
-    lines += too_long(_guessed(plan, [key for key, made in done.items() if not made]))
+    lines += warning(plan, chosen, root)
     files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
     if files:
         lines += ["", "made:", *(f"  {group}" for group in files)]
     return "\n".join(lines)
 
 
-def _guessed(plan: Plan, left: list[Key]) -> float:
-    """Return the seconds that work takes one device at the speed that the scale counts on."""
+def warning(plan: Plan, artifacts: list[str], root: Path) -> list[str]:
+    """Warn where what is left of artifacts would take one device more than a season, at the speed that the scale counts on."""
+    left = [key for key, made in _done(plan, artifacts, root).items() if not made]
     costs = {key: cost for key in left if (cost := cost_of(plan, key, workers=1)) and cost.is_known}
-    return sum(cost.work / limits(plan, key[0]).speed for key, cost in costs.items())
+    return too_long(sum(cost.work / limits(plan, key[0]).speed for key, cost in costs.items()))
+
+
+def _done(plan: Plan, artifacts: list[str], root: Path) -> dict[Key, bool]:
+    """Tell of all work that artifacts rest on, and that no other scale shares, whether it is done."""
+    below = dict.fromkeys(key for name in artifacts for key in plan.below(name))
+    return {key: plan.is_done(key, root) for key in below if not STAGES[key[0]].shared}
 
 
 def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:

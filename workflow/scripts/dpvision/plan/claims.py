@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from dpvision.config.cells import COORDINATES
 from dpvision.config.claims import Claim
 from dpvision.config.comparisons import At, Comparison, Effect, Side
 from dpvision.config.papers import Paper
@@ -65,7 +66,7 @@ class Resolver(NamedTuple):
         of_these = f" of {', '.join(claim.artifacts)}" if claim.artifacts else ""
         so_far: dict[str, Any] = {}
         for key, value in side.where.items():
-            found = [cell for cell in left if key in cell.at and cell.at[key] == value]
+            found = [cell for cell in left if cell.at.get(key) == value]
             if not found and not self._in_print(side):
                 there = list(dict.fromkeys(cell.at[key] for cell in left if key in cell.at))
                 beside = f" with {named(so_far)}" if so_far else ""
@@ -91,7 +92,9 @@ class Resolver(NamedTuple):
                 yield complaint(documents, (*at, *below), fault, _value(comparison, below))
 
     def _in_print(self, side: Side) -> bool:
-        return any(_of_side(row, side) for row in self.published)
+        """Tell whether a number in print may be of a side that no cell is: it has every key that the side says is varied."""
+        varied = side.where.keys() - set(COORDINATES)
+        return any(_of_side(row, side) and varied <= row.varied.keys() for row in self.published)
 
     # --- what decides them at the scale ---
 
@@ -130,7 +133,7 @@ class Resolver(NamedTuple):
         spec |= comparison.said()
         if isinstance(comparison, Effect):
             spec["claimed"] = comparison.claimed.model_dump()
-            spec |= {"published": comparison.published, "printed": self._numbers(comparison, sides)}
+            spec |= {"published": comparison.published, "printed": self._numbers(comparison, sides, printed)}
         return spec
 
     def _candidates(self, claim: Claim) -> list[Cell]:
@@ -143,7 +146,7 @@ class Resolver(NamedTuple):
 
     def _as_printed(self, side: Side, claim: Claim) -> list[Cell]:
         """Return the printed paper's cells that a side selects: one, or all that have the network."""
-        return [cell for cell in self._candidates(claim) if side.where.items() <= cell.at.items()]
+        return [cell for cell in self._candidates(claim) if all(cell.at.get(key) == value for key, value in side.where.items())]
 
     def _side(
         self,
@@ -194,17 +197,15 @@ class Resolver(NamedTuple):
             changed = {key: values for key, values in changed.items() if key == "model.family" or key in telling}
         return found | changed
 
-    def _numbers(self, comparison: Comparison, sides: list[Side]) -> list[float] | None:
+    def _numbers(self, comparison: Comparison, sides: list[Side], cells: list[list[Cell]]) -> list[float] | None:
         """Return the numbers in print, of each side; for the best of some, of each side the best, then the median."""
-        found = [self._printed(side, comparison, metric, best) for metric, best in comparison.in_print() for side in sides]
+        rows = [self._rows(side, of) for side, of in zip(sides, cells, strict=True)]
+        found = [_printed(there, comparison, metric, best) for metric, best in comparison.in_print() for there in rows]
         return None if None in found else [number for number in found if number is not None]
 
-    def _printed(self, side: Side, comparison: Comparison, metric: str | None, best: bool) -> float | None:
-        split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
-        rows = [row for row in self.published if row.metric == metric and (row.split or "test") == (split or "test")]
-        of_weights = [row for row in rows if weights in (None, row.weights)]
-        there = (row for row in of_weights if (row.statistic == "best") == best and _of_side(row, side))
-        return next((row.value for row in there), None)
+    def _rows(self, side: Side, cells: list[Cell]) -> list[Published]:
+        """Return what is printed of a side's cell: no row has a coordinate that the cell has not."""
+        return [row for row in self.published if _of_side(row, side) and (not cells or _of_cell(row, cells[0]))]
 
 
 def modules(page: Spec) -> list[str]:
@@ -216,6 +217,17 @@ def modules(page: Spec) -> list[str]:
 def _value(comparison: Comparison, at: At) -> Any:
     """Return what stands at a place below a comparison."""
     return functools.reduce(lambda value, key: getattr(value, str(key)), at, comparison)
+
+
+def _printed(rows: list[Published], comparison: Comparison, metric: str | None, best: bool) -> float | None:
+    split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
+    of_examples = [row for row in rows if row.metric == metric and (row.split or "test") == (split or "test")]
+    of_weights = (row for row in of_examples if weights in (None, row.weights))
+    return next((row.value for row in of_weights if (row.statistic == "best") == best), None)
+
+
+def _of_cell(row: Published, cell: Cell) -> bool:
+    return all(key in cell.at and cell.at[key] == value for key, value in row.coordinates().items())
 
 
 def _of_side(row: Published, side: Side) -> bool:

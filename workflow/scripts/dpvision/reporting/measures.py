@@ -5,8 +5,9 @@ Of a comparison these know what the plan wrote down: its sides, each with its ce
 
 import statistics
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from dpvision.config.metrics import Weights
 from dpvision.plan.specs import Spec
 from dpvision.reporting.records import Records
 
@@ -49,16 +50,33 @@ def observed_within(comparison: Spec, records: Records, measure: Measure, effect
 
 
 def accuracy(records: Records, comparison: Spec, side: int, seed: str) -> float | None:
-    """Return an accuracy in per cent, or how far one on some examples is above that on others."""
-    metrics = records.json("metrics.json", work_of(comparison, side)[seed])
-    if metrics is None:
+    """Return an accuracy in per cent, or how far it is above that on other examples, or of other weights."""
+    run, split, other = work_of(comparison, side)[seed], comparison.get("split") or "test", comparison.get("less")
+    metrics, rows = records.json("metrics.json", run) or {}, records.rows("history.csv", run) or []
+
+    def number(weights: str, split: str) -> float | None:
+        name = comparison["metric"]
+        if spent := comparison.get("spent"):
+            return at_epsilon(rows, f"{'averaged_' if weights == 'averaged' else ''}{split}_{name}", spent)
+        found: float | None = metrics.get(weights, {}).get(split, {}).get(name)
+        return found
+
+    weights = comparison.get("weights") or ("last_step" if number("averaged", split) is None else "averaged")
+    less = (other, split) if other in get_args(Weights) else (weights, other)
+    first, second = number(weights, split), number(*less) if other else 0.0
+    return None if first is None or second is None else 100 * (first - second)
+
+
+def at_epsilon(rows: list[dict[str, str]], column: str, level: float) -> float | None:
+    """Return a history's number at the last epoch that had spent at most a level of ε.
+
+    None: no epoch is within, it has no such number, or the training ended far below the level.
+    """
+    spent = [float(row["simulated_epsilon" if "simulated_epsilon" in row else "epsilon"]) for row in rows]
+    within = [row for row, epsilon in zip(rows, spent, strict=True) if epsilon <= level]
+    if not within or (len(within) == len(rows) and spent[-1] < 0.9 * level):
         return None
-    weights = comparison.get("weights") or ("averaged" if "averaged" in metrics else "last_step")
-    splits = [comparison.get("split") or "test", *([comparison["less"]] if "less" in comparison else [])]
-    if any(split not in metrics.get(weights, {}) for split in splits):
-        return None
-    first, *less = (100 * metrics[weights][split][comparison["metric"]] for split in splits)
-    return first - sum(less)
+    return float(within[-1][column]) if within[-1].get(column) else None
 
 
 def less(comparison: Spec, first: float, *others: float) -> float:
@@ -103,9 +121,10 @@ def called(comparison: Spec) -> str:
     """Call the accuracy that is compared: top1; averaged validation top1; top1, train less validation."""
     weights = f"{comparison['weights'].replace('_', ' ')} " if "weights" in comparison else ""
     split = comparison.get("split", "test")
+    spent = f" where ε = {comparison['spent']:g} was spent" if "spent" in comparison else ""
     if "less" in comparison:
-        return f"{weights}{comparison['metric']}, {split} less {comparison['less']}"
-    return f"{weights}{split + ' ' if 'split' in comparison else ''}{comparison['metric']}"
+        return f"{weights}{comparison['metric']}, {split} less {comparison['less'].replace('_', ' ')}{spent}"
+    return f"{weights}{split + ' ' if 'split' in comparison else ''}{comparison['metric']}{spent}"
 
 
 def text_of(value: Any) -> str:

@@ -42,7 +42,7 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
     how = simulation(spec)
     caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
-    notes = list(kind.notes(spec, inputs, frame))
+    notes = list(kind.notes(spec, inputs, frame)) if hasattr(kind, "notes") else [kind.NOTE]
     if not own:
         notes = [*reading_notes(spec, frame, csv.name), *notes, *spent_note(spec, frame)]
     if hidden := len(spec["published"]) - len(_printed_here(spec)):

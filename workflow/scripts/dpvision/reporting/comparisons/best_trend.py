@@ -4,9 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
-
-from dpvision.config.comparisons import Along, Side, positive
+from dpvision.config.comparisons import AlongNumbers, Side
 from dpvision.plan.specs import Spec
 from dpvision.reporting.comparisons.best_value import Best, best, best_called, measure
 from dpvision.reporting.comparisons.trend import along, slope
@@ -14,7 +12,7 @@ from dpvision.reporting.measures import Named, Observed, of_seeds
 from dpvision.reporting.records import Records
 
 
-class Options(Best, Along):
+class Options(Best, AlongNumbers):
     """The power of a coordinate with which the best value of a key grows: 0 constant, 1 proportional, below 0 it falls.
 
     The slope of a line of least squares through the logarithms of both. Where searches found the values, each coordinate
@@ -25,12 +23,6 @@ class Options(Best, Along):
     """What is compared."""
 
     OWN: ClassVar = (*Best.OWN, "along", "over")
-
-    @model_validator(mode="after")
-    def _has_powers(self) -> "Options":
-        if not positive(self.over):
-            raise ValueError("over must be numbers above 0: it is their power that is found")
-        return self
 
     def selected(self) -> Iterator[list[Side]]:
         yield [one for of in self.at_each() for one in self.candidates(of)]

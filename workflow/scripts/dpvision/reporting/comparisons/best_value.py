@@ -36,7 +36,7 @@ class Best(OfAccuracy):
         return self
 
     def reads(self) -> str:
-        return "train/metrics.json" if self.among else "search/best.json"
+        return super().reads() if self.among else "search/best.json"
 
     def said(self) -> dict[str, Any]:
         return super().said() if self.among else {"key": self.key}

@@ -4,15 +4,13 @@ import math
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from pydantic import model_validator
-
-from dpvision.config.comparisons import Along, OfAccuracy, Side, positive
+from dpvision.config.comparisons import AlongNumbers, OfAccuracy, Side
 from dpvision.plan.specs import Spec
 from dpvision.reporting.measures import Named, Observed, accuracy, called, observed_within, text_of
 from dpvision.reporting.records import Records
 
 
-class Options(OfAccuracy, Along):
+class Options(OfAccuracy, AlongNumbers):
     """Percentage points by which accuracy (with `less`, a gap) rises whenever a coordinate doubles: the slope of a line.
 
     The line is through all values of a seed, by least squares. A coordinate may matter more at one end than at the other:
@@ -23,12 +21,6 @@ class Options(OfAccuracy, Along):
     """What is compared."""
 
     OWN: ClassVar = (*OfAccuracy.OWN, "along", "over")
-
-    @model_validator(mode="after")
-    def _can_double(self) -> "Options":
-        if not positive(self.over):
-            raise ValueError("over must be numbers above 0, which can double; of others, compare steps")
-        return self
 
     def selected(self) -> Iterator[list[Side]]:
         yield self.at_each()

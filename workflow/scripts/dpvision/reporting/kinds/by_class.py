@@ -27,10 +27,6 @@ DECIMALS = 1
 NOTE = "Accuracies in per cent of the test examples of each class, at the last step."
 
 
-def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    return [NOTE]
-
-
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     import pandas as pd
 

@@ -41,32 +41,23 @@ def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     """Return a row for each cell and ε that all its trainings reached."""
     import pandas as pd
 
-    from dpvision.reporting.points import by_folder
+    from dpvision.reporting.measures import at_epsilon
+    from dpvision.reporting.records import Records
     from dpvision.reporting.summary import summarise
 
-    files, metric = by_folder(inputs["histories"]), spec["metric"]
+    records, metric = Records(inputs), spec["metric"]
     column = f"{'averaged_' if metric['weights'] == 'averaged' else ''}{metric['split']}_{metric['name']}"
     rows = []
     for cell in spec["cells"]:
-        histories = [pd.read_csv(files[run]) for run in cell["work"]["train"].values()]
+        histories = [records.rows("history.csv", run) or [] for run in cell["work"]["train"].values()]
         for level in spec["levels"]:
-            values = [100 * found for history in histories if (found := _at(history, column, level)) is not None]
+            values = [100 * found for history in histories if (found := at_epsilon(history, column, level)) is not None]
             ours = summarise(values, "mean", "standard_error")
             about = {"panel_is": spec["panels"], "line_is": spec["lines"], "level": level, **metric}
             about |= {"panel": cell["at"].get(spec["panels"]) or 0, "line": cell["at"][spec["lines"]]}
             about |= {"n": ours.n, "statistic": ours.how, "value": ours.value, "spread": ours.spread}
             rows.append(about | cell["at"])
     return pd.DataFrame(rows)
-
-
-def _at(history: "pd.DataFrame", column: str, level: float) -> float | None:
-    """Return a column at the last epoch within ε; None: no epoch is within, or the training ended far below it."""
-    spent = history["simulated_epsilon"] if "simulated_epsilon" in history else history["epsilon"]
-    within = spent <= level
-    if not within.any() or (within.all() and spent.iloc[-1] < 0.9 * level):
-        return None
-    value = history.loc[within, column].iloc[-1]
-    return None if value != value else float(value)
 
 
 def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":

@@ -32,10 +32,6 @@ NOTE = (
 )
 
 
-def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    return [NOTE]
-
-
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     """Return a row for each cell; trainings of a cell have the same, unless a search found other values."""
     import pandas as pd

@@ -26,10 +26,6 @@ DECIMALS = 1
 NOTE = "Accuracies in per cent, as the paper quotes them; nothing of it is run here."
 
 
-def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    return [NOTE]
-
-
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     from dpvision.reporting.tables import frame_of
 

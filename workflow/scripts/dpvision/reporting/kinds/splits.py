@@ -26,10 +26,6 @@ NOTE = (
 SPLITS = {"train": "train", "validation": "held out", "train_validation": "both", "test": "test"}
 
 
-def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    return [NOTE]
-
-
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     """Return a row for each data set and split, those of the paper alone included."""
     import pandas as pd
