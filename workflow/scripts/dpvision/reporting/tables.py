@@ -176,6 +176,10 @@ def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[
             if row.get(column) is not None and ("statistic" not in of or _first_of_cell(row, ours, coordinates)):
                 count = f" ({_in_brackets(row, n)})" if n else ""
                 yield Entry(at | of, number(row[column], decimals) + count)
+        for column in spec.get("privacy", []):
+            if row.get(column) is not None and _first_of_cell(row, ours, coordinates):
+                name = {"metric": column.replace("epsilon", "ε"), "weights": None, "split": None, "statistic": None}
+                yield Entry(at | name, number(row[column], 3))
     for row in _printed_here(spec):
         cells = [at for at in spec.get("absent", []) if of_cell(row, at)]
         if not cells and not any(of_cell(row, cell["at"]) for cell in spec["cells"]):
@@ -284,8 +288,8 @@ def spent_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
     names = ["epsilon", *(["protocol"] if frame["protocol"].nunique() > 1 else [])]
     spent: dict[str, dict[str, float]] = {}
     for row in _plain_rows(_ascending(frame)):
-        for by in ("rdp", "prv"):
-            if (value := row[f"epsilon_{by}"]) is not None:
+        for by in ("rdp", "prv", "pld"):
+            if (value := row.get(f"epsilon_{by}")) is not None:
                 found = spent.setdefault(", ".join(heading(name, called(name, row[name], {}), {}) for name in names), {})
                 found[by] = max(value, found.get(by, 0.0))
     each = [f"{cell}: {', '.join(f'{value:.3f} by {by.upper()}' for by, value in by.items())}" for cell, by in spent.items()]
