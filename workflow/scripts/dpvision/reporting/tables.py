@@ -1,8 +1,7 @@
 """Tables: one long frame each, written as CSV; and as people know it, as Markdown and LaTeX.
 
-In the CSV a row is a cell and a metric, every coordinate a column. `ours` is the artifact's statistic over the seeds; each
-seed's own value stands beside it. A row that only the paper has says that it was not run. What people read has the paper's
-own rows and columns (layout.py), ours and the printed number in one place.
+In the CSV a row is a cell and a metric, every coordinate a column. `ours` is the artifact's statistic over the seeds, each of
+which stands beside it. A row that only the paper has says so. What people read is laid out as in the paper (layout.py).
 """
 
 import re
@@ -178,8 +177,7 @@ def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[
                 yield Entry(at | of, number(row[column], decimals) + count)
         for column in spec.get("privacy", []):
             if row.get(column) is not None and _first_of_cell(row, ours, coordinates):
-                name = {"metric": column.replace("epsilon", "ε"), "weights": None, "split": None, "statistic": None}
-                yield Entry(at | name, number(row[column], 3))
+                yield Entry(at | dict.fromkeys(OF_NUMBERS) | {"metric": column}, number(row[column], 3))
     for row in _printed_here(spec):
         cells = [at for at in spec.get("absent", []) if of_cell(row, at)]
         if not cells and not any(of_cell(row, cell["at"]) for cell in spec["cells"]):

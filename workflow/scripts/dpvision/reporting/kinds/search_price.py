@@ -62,7 +62,7 @@ def _row(at: dict[str, Any], study: "Spec") -> dict[str, Any]:
         "sampling_rate": dearest.q,
         "sigma": dearest.sigma,
         "steps": dearest.steps,
-        "epsilon_run": epsilon_of(rdp, delta),
+        "epsilon_run": dearest.epsilon(delta),
         "epsilon_all_composed": epsilon_of((trials + 1) * rdp, delta),
         "epsilon_covered": epsilon_of(selection_rdp(rdp, trials) + rdp, delta),
     }
