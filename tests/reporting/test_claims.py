@@ -375,7 +375,7 @@ def test_what_a_scale_has_in_the_place_of_the_paper_s_decides_nothing_and_is_sho
     ]
     assert float(rows[0]["effect"]) == pytest.approx(1.0333, rel=1e-3)
     assert rows[0]["stand_ins"] == "dataset digits for cifar10, a: width 0.125 for 1"
-    assert "| – not run at this scale | 3 | 3 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
+    assert "| – not run at this scale | 3 | 2 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
     assert "*Stand-ins, which decide nothing:* dataset digits for cifar10, a: width 0.125 for 1." in text
 
 
@@ -444,10 +444,10 @@ def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(writt
     _, text = written(claim(BETTER, reading="As we read it.", artifacts=["table1"]))
     assert "1 supported." in text
     assert (
-        "| [A is better.](#better) | 3 | ✔ supported | 3 | 3 / 5 | +1.03 points [+0.89, +1.18] | +0.40 | digits, ε = 7.42 |"
+        "| [A is better.](#better) | 3 | ✔ supported | 3 | 2 / 3 | +1.03 points [+0.89, +1.18] | +0.40 | digits, ε = 7.42 |"
         in text
     )
-    numbers = "3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
+    numbers = "3 | 2 / 3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
     assert f"| top1, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
     assert "*How it is measured:* As we read it." in text and "Decided by table1." in text
     assert "Student's t" in text

@@ -40,7 +40,7 @@ RUN = {
 
 def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict, said: dict) -> dict[str, str]:
     """Write a record whose best epoch is a point better than its last step; `said` replaces these metrics."""
-    (folder / run).mkdir(parents=True)
+    (folder / run).mkdir(parents=True, exist_ok=True)
     metrics = {
         name: {"test": {"top1": value, "top5": 1.0}} for name, value in (("last_step", top1), ("best_epoch", top1 + 0.01))
     }
@@ -145,8 +145,9 @@ def test_gives_the_whole_privacy_curve_where_a_ledger_says_it_and_people_read_wh
     assert "7.400 by RDP, 6.400 by PRV, 7.400 by PLD" in markdown and "1.400" not in markdown
     assert not {*names} & {*table()[0][0]}
     markdown = table(said=new, privacy=["mu", "epsilon_covered"], columns=["metric"], rows=["dataset"])[1]
-    head, _, row = (line for line in markdown.splitlines() if line.startswith("|"))
-    assert "| μ | ε with its search |" in head and "| 1.400 | 14.400 |" in row
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert lines[0] == "| data set | ε | top-1 | μ | ε with its search |"
+    assert lines[2].endswith("| 1.400 | 14.400 |") and all(line.endswith("| – | – |") for line in lines[3:])
 
 
 def test_says_of_a_published_number_without_a_run_that_it_was_not_run(table):
