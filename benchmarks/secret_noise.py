@@ -26,7 +26,7 @@ from dpvision.training.step import Step
 from networks import CLASSES, NETWORKS
 
 OUT = Path(__file__).parents[1] / "results" / "benchmarks"
-CASES = [("resnet9", 64), ("resnet9", 512), ("wrn16-4", 64), ("wrn16-4", 512), ("lenet", 64)]
+CASES = [("lenet", 64), ("resnet9", 64), ("wrn16-4", 64), ("wrn16-4", 256)]
 PHYSICAL = 64
 ROUNDS = 3
 
