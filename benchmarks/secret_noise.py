@@ -26,7 +26,7 @@ from dpvision.training.step import Step
 from networks import CLASSES, NETWORKS
 
 OUT = Path(__file__).parents[1] / "results" / "benchmarks"
-CASES = [("lenet", 64), ("resnet9", 64), ("wrn16-4", 64), ("wrn16-4", 256)]
+CASES = [("lenet", 64), ("resnet9", 64), ("wrn16-4", 64)]
 PHYSICAL = 64
 ROUNDS = 3
 

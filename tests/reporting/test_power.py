@@ -111,7 +111,7 @@ def test_chosen_seeds_support_what_is_not_so_more_often_than_five_times_in_two_h
     found = [with_power(verdict(estimate(v), ABOVE), [estimate(v).effect], spread_of(estimate(v), 3)) for v in drawn]
     assert found.count(SUPPORTED) / WORLDS == pytest.approx(risk_of_chosen(3), abs=0.07)
     assert 0.025 < risk_of_chosen(2) < risk_of_chosen(3) < risk_of_chosen(5)
-    assert f"{risk_of_chosen(3):.0%} for n = 3" in chosen_in_words({1, 3})
+    assert f"{risk_of_chosen(3):.0%} of cases (n = 3)" in chosen_in_words({1, 3})
     assert not chosen_in_words({1})
 
 

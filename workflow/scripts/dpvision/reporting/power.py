@@ -103,11 +103,11 @@ def risk_of_chosen(n: int) -> float:
 
 def chosen_in_words(counts: set[int]) -> str:
     """Say what a verdict would be worth had its seeds been chosen."""
-    said = [f"{risk_of_chosen(n):.0%} for n = {n}" for n in sorted(counts) if n > 1]
+    said = [f"{risk_of_chosen(n):.0%} of cases (n = {n})" for n in sorted(counts) if n > 1]
     if not said:
         return ""
     return (
         f"- **Chosen seeds.** Seeds stand in the configuration before any is run. Had they been chosen among twice as many, "
-        f"the n with the best effects, a sentence without any truth would be *supported* in {', '.join(said)} of all cases, "
-        f"and not in {(1 - LEVEL) / 2:.1%} at most. Whoever repeats these runs with other seeds finds that out."
+        f"the n with the best effects, a sentence without any truth would be *supported* in {', '.join(said)}, and not in "
+        f"{(1 - LEVEL) / 2:.1%} at most. Whoever repeats these runs with other seeds finds that out."
     )
