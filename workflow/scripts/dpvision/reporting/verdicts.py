@@ -31,7 +31,7 @@ RULES = """\
   to a search is the paper's own with any value.
 - **Of a line.** How accuracy, or the best value of a key, changes with a coordinate is the slope of a line of least squares
   for each seed. Where searches found the best values, one for each coordinate, the interval is that of the slope, by Student's
-  t over what the points are off the line.
+  t over what the points are off the line, and points count in the place of seeds where power is asked for.
 - **Of a claim.** *Supported* if all of its comparisons are, *not run* if none was, *contradicted* if one of them is with an
   interval that is to miss once in twenty times the number of comparisons, so that many do not contradict by chance; else
   *undecided*. Where comparisons are readings of one statement, all of them have to contradict it.
