@@ -4,6 +4,7 @@ import csv
 import json
 import logging
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -45,6 +46,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "bfloat16": {"precision": "bfloat16"},
     "divided by C": {"divide_by_clip": True},
     "simulated": {"simulate": 4},
+    "secret noise": {"noise": "secret"},
     "averaged, small batches": {"batch": 30, "steps": 80, "averaging": {"decay": 0.99}},
 }
 
@@ -65,7 +67,8 @@ def verdict(subject: Subject, runs: int = 4) -> str:
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "views" else pytest.mark.slow) for name in RUNS])
-def test_a_right_engine_is_consistent_with_any_run_s_claim(name):
+def test_a_right_engine_is_consistent_with_any_run_s_claim(name, monkeypatch):
+    monkeypatch.setattr(os, "urandom", np.random.default_rng(0).bytes)  # once in a thousand times chance alone refutes
     assert verdict(Subject(run_of(**RUNS[name]))) == CONSISTENT
 
 

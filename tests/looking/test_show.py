@@ -7,7 +7,7 @@ import pytest
 from dpvision.errors import UserError
 from dpvision.files import write_csv
 from dpvision.looking import compare, show
-from dpvision.looking.runs import find
+from dpvision.looking.runs import Run, find
 from dpvision.looking.text import curve
 
 
@@ -130,3 +130,13 @@ def test_what_two_runs_share_by_chance_is_said(results):
     assert not compared(results, first, second)["paired"]["seed"]
     assert compared(results, first, first)["paired"]["samples_views_and_noise"]
     assert "the same in both: seed, held out examples" in compare.as_text(compared(results, first, fourth))
+
+
+def test_a_card_says_of_secret_noise_what_it_is_good_for():
+    budget = {"epsilon": 8.0, "delta": 1e-5}
+    said = {"epsilon": {"target": 8.0, "rdp": 7.99}, "delta": 1e-5, "noise_multiplier": 1.0, "sampling_rate": 0.1}
+    ledger = said | {"steps": {"made": 9}, "release": {"noise": "...", "needs": []}}
+    of_run = Run("", {"budget": budget}, [], None, ledger, None, None, None, [])
+    assert any("these weights may be released, as far as noise" in text for _, text in show.privacy_rows(of_run))
+    del ledger["release"]
+    assert not any("released" in text for _, text in show.privacy_rows(of_run))

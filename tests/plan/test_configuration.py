@@ -29,9 +29,9 @@ DEMO_JOBS = "scales/demo.yaml"
 SHOWN = {CONFIG: "config/config.yaml or the command line"}
 
 RECIPE = (
-    "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, augmentation, averaging, "
+    "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, noise, augmentation, "
 )
-RECIPE += "simulate, stop, precision, gpus"
+RECIPE += "averaging, simulate, stop, precision, gpus"
 DATASETS = "cifar10, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet"
 OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
@@ -599,6 +599,30 @@ SPOILT = [
         "clip: 1.5",
         "clip: 1.5\n    simulate: 7",
         "recipes.resnet9.simulate = 7: must divide the batch, 1024",
+    ),
+    Spoilt(
+        "secret noise on several devices",
+        PAPER,
+        "clip: 1.5",
+        "clip: 1.5\n    noise: secret\n    gpus: 2",
+        'recipes.resnet9.noise = "secret": cannot be secret on several devices (gpus: 2), which have to draw the same '
+        "sample and views each by itself",
+    ),
+    Spoilt(
+        "secret noise in a simulation",
+        SIMULATE,
+        "resnet9: {simulate: 8",
+        "resnet9: {noise: secret, simulate: 8",
+        'recipes.resnet9.noise = "secret": cannot be secret in a simulation, which is not private, and is worth something '
+        "if it can be repeated",
+    ),
+    Spoilt(
+        "secret noise where there is none",
+        SIMULATE,
+        "resnet9: {simulate: 8, precision: bfloat16}",
+        "resnet9: {noise: secret}\ncells: {cifar10: {epsilons: [null, 2.89, 7.42, 9.88]}}",
+        'recipes.resnet9.noise = "secret": cannot be secret where there is no noise, and cifar10 trains without a budget; give '
+        "it a recipe of its own",
     ),
     Spoilt(
         "a simulation without a budget",

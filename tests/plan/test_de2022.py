@@ -95,6 +95,8 @@ def test_trainings_and_searches_by_artifact(shipped):
         "de2022_table13": {},
         "de2022_table14": {},
         "de2022_figure1": {"train": 5 * 12},
+        "de2022_mu": {"train": 5 * 12},
+        "de2022_search_price": {},
         "de2022_figure2": tuned,
         "de2022_figure3": tuned,
         "de2022_figure6": {"train": 5 * 8, "search": 8},

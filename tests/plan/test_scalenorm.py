@@ -38,6 +38,7 @@ def test_trainings_by_artifact(shipped):
         "figure3": 6,
         "figure3_cifar10": 6,
         "spectrum": 6,
+        "search_price": 0,
         "claims": 18 + 18 + 18 + 6 + 6 + 6,  # of table 1 in the protocol clean, of tables 2 and 3, without privacy
     }
     by_cell = Counter(name.split("-seed")[0] for name in planned.runs)

@@ -32,6 +32,7 @@ def test_trainings_and_searches_by_artifact(shipped):
         "smoothnets_table2_found": {"train": 3 * 2},
         "smoothnets_figure1": {},
         "smoothnets_figure2": {"train": 3 * 5, "search": 5},
+        "smoothnets_search_price": {},
         "smoothnets_components": blocks,
         "smoothnets_components_standard": standard,
         "smoothnets_components_pairs": {"train": 3 * 2 * 6, "search": 6},

@@ -402,7 +402,7 @@ def test_what_a_scale_has_in_the_place_of_the_paper_s_decides_nothing_and_is_sho
     ]
     assert float(rows[0]["effect"]) == pytest.approx(1.0333, rel=1e-3)
     assert rows[0]["stand_ins"] == "dataset digits for cifar10, a: width 0.125 for 1"
-    assert "| – not run at this scale | 3 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
+    assert "| – not run at this scale | 3 | 2 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
     assert "*Stand-ins, which decide nothing:* dataset digits for cifar10, a: width 0.125 for 1." in text
 
 
@@ -445,11 +445,36 @@ def test_a_claim_has_a_row_and_each_of_its_comparisons_one(written):
     assert float(rows[0]["low"]) == pytest.approx(1.0333 - 4.3027 * 0.057735 / math.sqrt(3), rel=1e-3)
 
 
+def test_the_page_says_what_its_epsilons_protect_from_where_ledgers_do(made, written):
+    said = {"epsilon": {"pld": 6.8}, "curve": {"mu": 1.39, "true_positives": 0.045, "advantage": 0.51}}
+    made.add("a1", "ledger.json", json.dumps(said))
+    made.add("a2", "ledger.json", json.dumps({"epsilon": None, "simulated": said | {"epsilon": {"pld": 6.9}}}))
+    made.add("b1", "ledger.json", json.dumps({"epsilon": {"rdp": 7.4, "prv": 6.4}}))
+    assert "protect from" not in written(claim(BETTER))[1]
+    text = written(claim(BETTER), cells=[side("a"), side("b")])[1]
+    assert "| digits, ε = 7.42 | 6.90 | 1.39 | 4.5% | 51.0% |" in text
+
+
+def test_a_verdict_needs_power_for_the_effect_seen_or_for_the_one_in_print(made):
+    made.accuracies("a", 71.7, 72.0, 72.5)
+    made.accuracies("b", 71.0, 71.0, 71.0)
+    seen = made.outcome(comparison("difference", side("a"), side("b")))
+    assert seen.found.low > 0 and seen.verdict == seen.together == "undecided"
+    assert seen.seeds > 3 and seen.seeds_for_print is None
+    foretold = made.outcome(comparison("difference", side("a"), side("b"), printed=[72.5, 71.0]))
+    assert (foretold.verdict, foretold.seeds_for_print) == ("supported", 3)
+    too_little = made.outcome(comparison("difference", side("a"), side("b"), printed=[71.1, 71.0]))
+    assert too_little.verdict == "undecided" and too_little.seeds_for_print > 100
+
+
 def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(written):
     _, text = written(claim(BETTER, reading="As we read it.", artifacts=["table1"]))
     assert "1 supported." in text
-    assert "| [A is better.](#better) | 3 | ✔ supported | 3 | +1.03 points [+0.89, +1.18] | +0.40 | digits, ε = 7.42 |" in text
-    numbers = "3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
+    assert (
+        "| [A is better.](#better) | 3 | ✔ supported | 3 | 2 / 3 | +1.03 points [+0.89, +1.18] | +0.40 | digits, ε = 7.42 |"
+        in text
+    )
+    numbers = "3 | 2 / 3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
     assert f"| top1, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
     assert "*How it is measured:* As we read it." in text and "Decided by table1." in text
     assert "Student's t" in text

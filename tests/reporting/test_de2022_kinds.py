@@ -15,6 +15,7 @@ from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.files import write_json
 from dpvision.plan import specs
+from dpvision.privacy.accounting import Mechanism, epsilon_of, selection_rdp
 from dpvision.reporting.claims import judged
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS, advice
@@ -76,7 +77,7 @@ class World:
         steps = values.get(STEPS) or run["recipe"].get("steps", 2479)
         said = {"noise_multiplier": run["budget"].get("sigma", 3.0), "sampling_rate": specs.sampling_rate(run)}
         said |= {"examples": specs.training_count(run), "steps": {"planned": steps, "made": steps}}
-        said |= {"epsilon": {"rdp": 7.99, "prv": 7.4}}
+        said |= {"epsilon": {"rdp": 7.99, "prv": 7.4}, "curve": {"mu": 4.0 / said["noise_multiplier"]}}
         simulated = specs.simulated(run) > 1
         write_json(file, {"epsilon": None, "simulated": said} if simulated else said)
 
@@ -375,3 +376,27 @@ def test_of_no_record_nothing_is_drawn(half):
         draw_so_far(half.plan, "de2022_figure8", half.folder)
     with pytest.raises(UserError, match="de2022_claims is a page of claims: python -m dpvision claims writes it"):
         draw_so_far(half.plan, "de2022_claims", half.folder)
+
+
+def test_over_mu_a_printed_number_stands_where_the_trainings_of_its_cell_do(world):
+    rows, _ = world().make("de2022_mu")
+    ours = {row["budget.nominal"]: row["x"] for row in of(rows, of="ours", model="wrn16_4")}
+    printed = {row["budget.nominal"]: row["x"] for row in of(rows, of="in print", model="wrn16_4")}
+    assert printed == ours and len(ours) == 6
+    assert float(ours["8.0"]) == pytest.approx(4 / 3)
+    assert not of(rows, of="other work")  # nobody trained these here, and no μ of them is known
+
+
+def test_the_price_of_searches_is_by_the_accountants_of_covered_ones_and_of_the_plan_alone(world):
+    rows, text = world("demo").make("de2022_search_price")
+    assert [row["search"] for row in rows] == ["tune_256", "tune"] and all(row["trials"] == "2" for row in rows)
+    row = rows[0]
+    trial = Mechanism(float(row["sampling_rate"]), float(row["sigma"]), int(row["steps"]))
+    assert float(row["epsilon_run"]) == pytest.approx(trial.epsilon(1e-4)) == pytest.approx(8, abs=1e-3)
+    run, composed, covered = (float(row[f"epsilon_{name}"]) for name in ("run", "all_composed", "covered"))
+    assert 3 * run > composed > run and covered > run
+    assert composed >= Mechanism(trial.q, trial.sigma, 3 * trial.steps).epsilon(1e-4)
+    assert covered >= epsilon_of(selection_rdp(trial.rdp(), 2) + trial.rdp(), 1e-4)
+    assert covered < 1.02 * epsilon_of(selection_rdp(trial.rdp(), 2) + trial.rdp(), 1e-4)
+    assert "| digits | tune_256 | 2 |" in text and "theorem 2" in text
+    assert not any(world("demo").plan.work_of("de2022_search_price"))

@@ -40,14 +40,16 @@ RUN = {
 
 def record(folder: Path, run: str, top1: float, averaged: float | None, made_by: dict, said: dict) -> dict[str, str]:
     """Write a record whose best epoch is a point better than its last step; `said` replaces these metrics."""
-    (folder / run).mkdir(parents=True)
+    (folder / run).mkdir(parents=True, exist_ok=True)
     metrics = {
         name: {"test": {"top1": value, "top5": 1.0}} for name, value in (("last_step", top1), ("best_epoch", top1 + 0.01))
     }
     if averaged is not None:
         metrics["averaged"] = {"test": {"top1": averaged, "top5": 1.0}}
     ledger = {"epsilon": {"target": 7.42, "rdp": 7.4, "prv": 6.4}}
-    contents = {"metrics": said or metrics, "ledger": ledger, "provenance": made_by}
+    if "ledger" in said:
+        ledger |= said["ledger"]
+    contents = {"metrics": {k: v for k, v in said.items() if k != "ledger"} or metrics, "ledger": ledger, "provenance": made_by}
     for name, content in contents.items():
         (folder / run / f"{name}.json").write_text(json.dumps(content))
     return {key: str(folder / run / f"{key.removesuffix('s') if key == 'ledgers' else key}.json") for key in INPUTS}
@@ -125,6 +127,27 @@ def test_equal_numbers_have_no_spread(table):
 def test_gives_the_privacy_that_was_spent_by_both_accountants(table):
     row = table()[0][0]
     assert (row["epsilon_rdp"], row["epsilon_prv"]) == ("7.4", "6.4")
+
+
+def curve(mu: float) -> dict:
+    """Return what a new ledger says beside an old one's, with a search that a theorem covers."""
+    said = {"mu": mu, "true_positives": mu / 100, "advantage": mu / 10, "at_false_positives": 0.001}
+    epsilon = {"target": 7.42, "rdp": 7.4, "prv": 6.4, "pld": 6.0 + mu}
+    return {"ledger": {"epsilon": epsilon, "curve": said, "searches": [{"epsilon_covered": 13.0 + mu}]}}
+
+
+def test_gives_the_whole_privacy_curve_where_a_ledger_says_it_and_people_read_what_is_asked_for(table):
+    new = {"a1": curve(1.2), "a2": curve(1.4)}  # a3 and b1 are old
+    (cifar10, digits, _), markdown, _ = table(said=new)
+    names = ("epsilon_pld", "mu", "true_positives", "advantage", "epsilon_covered")
+    assert [float(cifar10[name]) for name in names] == pytest.approx([7.4, 1.4, 0.014, 0.14, 14.4])
+    assert not any(digits[name] for name in names)
+    assert "7.400 by RDP, 6.400 by PRV, 7.400 by PLD" in markdown and "1.400" not in markdown
+    assert not {*names} & {*table()[0][0]}
+    markdown = table(said=new, privacy=["mu", "epsilon_covered"], columns=["metric"], rows=["dataset"])[1]
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert lines[0] == "| data set | ε | top-1 | μ | ε with its search |"
+    assert lines[2].endswith("| 1.400 | 14.400 |") and all(line.endswith("| – | – |") for line in lines[3:])
 
 
 def test_says_of_a_published_number_without_a_run_that_it_was_not_run(table):

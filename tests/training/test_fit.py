@@ -220,7 +220,7 @@ def test_a_training_is_its_state(changes, training, advance, tmp_path):
     torch.save(first.state(), tmp_path / "state.pt")
     second.restore(torch.load(tmp_path / "state.pt"))
     assert same(second.state(), first.state())
-    unused = set() if changes else {"average", "views"}
+    unused = set() if changes else {"average"}
     alike = {key for key in fresh.state() if same(fresh.state()[key], first.state()[key])}
     assert alike - {"choices"} == unused  # which all share
 
@@ -254,6 +254,34 @@ def test_with_views_average_and_bfloat16_too_it_goes_on_to_the_same_bits(trainin
         state.pop("seconds")
         state["history"] = [row | {"seconds": 0} for row in state["history"]]
     assert same(ours, theirs)
+
+
+# --- secret noise ---
+
+SECRET = {"recipe.noise": "secret"}
+
+
+def test_two_trainings_with_secret_noise_share_their_start_and_nothing_else(training):
+    ours, theirs = (training(SECRET | EVERYTHING) for _ in range(2))
+    assert torch.equal(weights(ours), weights(theirs))
+    for one in (ours, theirs):
+        one._make_step()
+    assert not torch.equal(weights(ours), weights(theirs))
+    assert not torch.equal(ours.step.sampler.sample(), theirs.step.sampler.sample())
+
+
+def test_a_checkpoint_of_secret_noise_has_no_state_of_it_and_goes_on_to_other_bits(training, advance, tmp_path):
+    first, second, third = (training(SECRET | EVERYTHING) for _ in range(3))
+    advance(first, 13)
+    torch.save(first.state(), tmp_path / "state.pt")
+    kept = torch.load(tmp_path / "state.pt")
+    assert not kept.keys() & {"sampling", "noise", "views"}
+    for one in (second, third):
+        one.restore(torch.load(tmp_path / "state.pt"))
+        assert one.made == 13 and torch.equal(weights(one), weights(first))
+        one.run()
+        assert one.mechanism == one.whole
+    assert not torch.equal(weights(second), weights(third))
 
 
 # --- views, the average, precision, the optimiser ---

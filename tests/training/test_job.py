@@ -22,6 +22,7 @@ from dpvision.errors import UserError
 from dpvision.files import digest, file_digest, write_json
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
+from dpvision.privacy.ledger import spent
 from dpvision.provenance import LOCK
 from dpvision.training import record, run
 from dpvision.training.checkpoint import Checkpoint
@@ -549,3 +550,16 @@ def test_killed_between_the_records_appearance_and_its_files_it_shows_them(whole
     here.train()
     assert here.bits() == whole.bits()
     assert not here.checkpoint.exists()
+
+
+def test_a_run_of_secret_noise_says_what_its_release_needs_and_its_ledger_follows_from_its_spec(place):
+    here = place({"recipe.noise": "secret", "recipe.epochs": 1}).train()
+    ledger = here.json("ledger.json")
+    assert "repeatable" not in ledger
+    assert "may be released" in ledger["release"]["noise"]
+    needs = " ".join(ledger["release"]["needs"])
+    assert all(word in needs for word in ("constants", "learning rate", "seeds", "history")) and "searches was" not in needs
+    spec = here.json("spec.json")
+    mechanism = Mechanism(ledger["sampling_rate"], ledger["noise_multiplier"], ledger["steps"]["made"])
+    assert finite(spent(spec, mechanism, {})) == ledger
+    assert "release" not in spent({**spec, "recipe": {**spec["recipe"], "noise": "repeatable"}}, mechanism, {})

@@ -14,6 +14,7 @@ from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import Gradients
 from dpvision.privacy.fast import ClippedSum
+from dpvision.secret import Secret
 from dpvision.training import step as step_module
 from dpvision.training.examples import Examples, pieces
 from dpvision.training.step import Step
@@ -348,3 +349,27 @@ def test_physical_batches_are_even_whole_and_in_order(count, physical):
 
 def test_an_empty_sample_has_no_physical_batch():
     assert pieces(torch.arange(0), 5) == ()
+
+
+# --- secret noise ---
+
+
+def test_secret_noise_is_gaussian_of_sigma_times_c_also_for_an_empty_sample(narrow):
+    bench = Bench(narrow().float(), q=1e-12, sigma=SIGMA)
+    nothing = np.zeros((COUNT, 1, 8, 8), np.uint8)
+    bench.step.examples = Examples(nothing, nothing[:, 0, 0, 0], [0.5], [0.3], torch.device("cpu"))
+    bench.step.noise = Secret()
+    noise = torch.cat([vector(bench.update()) for _ in range(5)]) / (SIGMA * CLIP)
+    assert stats.kstest(noise.numpy(), "norm").pvalue > 1e-6
+    assert len(noise.unique()) > 0.99 * len(noise)
+    assert bench.samples and not any(map(len, bench.samples))
+
+
+def test_secret_noise_is_added_to_the_clipped_sum(narrow, one_at_a_time):
+    bench = Bench(narrow(), sigma=TINY)
+    bench.step.noise = Secret()
+    before = copy.deepcopy(bench.network.state_dict())
+    update = vector(bench.update())
+    bench.network.load_state_dict(before)
+    expected = bench.clipped_sum(one_at_a_time)
+    assert 0 < (update - expected).abs().max() < 100 * TINY

@@ -427,6 +427,20 @@ def test_an_artifact_made_again_is_equal_or_differs_by_so_much_in_each_cell(dama
         comparison(damaged.folder, "table9")
 
 
+def test_what_has_secret_noise_is_not_checked_for_coming_out_so_again(damaged):
+    assert not any("secret" in text for text in verify(damaged.folder).not_checked)
+    recipe = next(iter(damaged.plan.runs.values()))["recipe"]
+    for run in damaged.plan.runs:
+        damaged.edit(damaged.folder / "plan.json", "work", "train", run, "recipe", to=recipe | {"noise": "secret"})
+    count = len(damaged.plan.runs)
+    assert any(f"that {count} trainings and searches come out so again" in text for text in verify(damaged.folder).not_checked)
+    again = damaged.folder / "source" / damaged.plan.results / "tables/table1.csv"
+    again.parent.mkdir(parents=True)
+    shutil.copy(damaged.results / "tables/table1.csv", again)
+    damaged.edit_csv(again, 0, "ours", "50.0")
+    assert "behind it have secret noise: nobody can repeat them" in comparison(damaged.folder, "table1")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),

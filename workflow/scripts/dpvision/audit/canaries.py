@@ -73,7 +73,8 @@ class Canaries:
     def begin(self, name: str) -> None:
         """Start all random streams anew, each by its own purpose, and the weights at zero."""
         for purpose, generator in (("sampling", self.step.sampler.generator), ("noise", self.step.noise)):
-            generator.manual_seed(stream_seed(self.subject.run["seed"], f"{purpose} of {name}"))
+            if isinstance(generator, torch.Generator):  # secret ones are never the same
+                generator.manual_seed(stream_seed(self.subject.run["seed"], f"{purpose} of {name}"))
         self.reset()
 
     def reset(self) -> None:

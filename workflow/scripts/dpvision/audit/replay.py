@@ -18,6 +18,7 @@ from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.clipping import losses_of, trainable
 from dpvision.privacy.fast import UNTIMED, Choices
+from dpvision.secret import Secret
 from dpvision.training.examples import Examples
 from dpvision.training.precision import in_precision
 from dpvision.training.step import Step
@@ -80,7 +81,8 @@ class Bench:
         self.network = copy.deepcopy(network).to(device).train()
         self.start = copy.deepcopy(self.network.state_dict())
         self.whole = Examples(images, labels, data["mean"], data["std"], device)
-        self.stream = torch.Generator(device)
+        self.stream, self.of_noise = torch.Generator(device), torch.Generator(device)
+        self.own = subject.training.noise
         self.trained = [name for name, p in self.network.named_parameters() if p.requires_grad]
         lowered = in_precision(self.network, subject.run["recipe"]["precision"])
         self.step: Step = replace(
@@ -89,7 +91,7 @@ class Bench:
             optimizer=torch.optim.SGD(self.network.parameters(), lr=RATE),
             clip=self._least_norm(lowered) / LONGER,
             sigma=TINY,
-            noise=torch.Generator(device),
+            noise=self.of_noise,
             views=Views(1, 0.0, views, False, self.stream) if views > 1 else None,
         )
 
@@ -111,7 +113,7 @@ class Bench:
         data.images, data.labels = (t[torch.tensor(who, device=device)] for t in (data.images, data.labels))
         self.step.examples = data
         self.step.sampler = PoissonSampler(len(who), q, torch.Generator().manual_seed(seed))
-        self.step.noise.manual_seed(seed)
+        self.of_noise.manual_seed(seed)
         self.stream.manual_seed(seed)
         self.step()
         bound = 1 if self.step.divide_by_clip else self.step.clip
@@ -142,10 +144,12 @@ class Bench:
         return _norm([noisy[name] - quiet[name] for name in quiet])
 
     def noise(self, sigma: float, steps: int) -> list[dict[str, Tensor]]:
-        """Return what steps of nobody took from each trained parameter, in σ C: noise alone."""
+        """Return what steps of nobody took from each trained parameter, in σ C: noise alone, secret where the subject's is."""
         self.step.sigma, quiet = sigma, self.step.sigma
+        if isinstance(self.own, Secret):
+            self.step.noise = self.own
         found = [self.update([0], NEVER, seed) for seed in range(1, 1 + steps)]
-        self.step.sigma = quiet
+        self.step.sigma, self.step.noise = quiet, self.of_noise
         return [{name: one[name].flatten() / sigma for name in self.trained} for one in found]
 
 

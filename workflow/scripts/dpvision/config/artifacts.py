@@ -27,6 +27,9 @@ class Artifact(Strict):
     SEEDS: ClassVar[int | None] = None
     """Number of seeds of a cell that it uses, the first ones; none: all."""
 
+    SEARCHES: ClassVar[bool] = False
+    """Whether its cells have the specs of their private searches beside them: what is planned, not what was found."""
+
     def stages(self) -> list[str]:
         """Return the stages whose work its cells need."""
         return list(dict.fromkeys(read.split("/")[0] for reads in self.READS.values() for read in reads))

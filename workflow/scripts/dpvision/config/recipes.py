@@ -67,6 +67,9 @@ class Recipe(Strict):
     divide_by_clip: Annotated[bool, Later] = False
     """The noisy sum of clipped gradients is divided by C too, which makes the learning rate independent of C (De et al. 2022,
     equation 3). Training without a budget clips nothing, and its sum is not divided by C."""
+    noise: Annotated[Literal["repeatable", "secret"], Later] = "repeatable"
+    """Source of coins, noise and views: the seed, so that the run can be repeated, and whoever knows the seed can take the
+    noise away; or the operating system's entropy, so that nobody can, and weights may be released (docs/privacy.md)."""
     augmentation: Augmentation | None = None
     """Views of each example; null: the image as it is."""
     averaging: Averaging | None = None

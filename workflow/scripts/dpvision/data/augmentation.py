@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from dpvision.secret import Source, integers, uniform
+
 SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # bounds of an erased rectangle: area to the image's, height to width; torchvision's
 
 
@@ -23,7 +25,7 @@ class Views:
         flip: float,
         views: int,
         include_original: bool,
-        generator: torch.Generator,
+        generator: Source,
         border: str = "mirror",
         rotate: float = 0.0,
         erase: float = 0.0,
@@ -38,14 +40,14 @@ class Views:
         """Draw [examples, views, 8]: pixels that the crop lies lower and further right than the image, 1 if turned left to
         right, the angle, and of the erased rectangle height and width (none: 0) and place, each as a share of what it can be.
         """
-        shape, how = (examples, self.views), {"generator": self.generator, "device": self.generator.device}
-        shifts = torch.randint(-self.pad, self.pad + 1, (*shape, 2), **how)  # type: ignore[call-overload]
-        turned = torch.rand((*shape, 1), **how) < self.flip  # type: ignore[call-overload]
+        shape = (examples, self.views)
+        shifts = integers(-self.pad, self.pad + 1, (*shape, 2), self.generator)
+        turned = uniform((*shape, 1), self.generator) < self.flip
         drawn = torch.cat([shifts, turned, torch.zeros(*shape, 5, device=turned.device)], dim=2)
         if self.rotate:
-            drawn[..., 3] = math.radians(self.rotate) * (2 * torch.rand(shape, **how) - 1)  # type: ignore[call-overload]
+            drawn[..., 3] = math.radians(self.rotate) * (2 * uniform(shape, self.generator) - 1)
         if self.erase:
-            coin, share, ratio, *place = torch.rand((5, *shape), **how)  # type: ignore[call-overload]
+            coin, share, ratio, *place = uniform((5, *shape), self.generator)
             share = (SHARES[0] + (SHARES[1] - SHARES[0]) * share) * (coin < self.erase)
             ratio = RATIOS[0] * (RATIOS[1] / RATIOS[0]) ** ratio
             sides = [(share * ratio).sqrt().clamp(max=1), (share / ratio).sqrt().clamp(max=1)]

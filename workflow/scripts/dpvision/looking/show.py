@@ -157,6 +157,10 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
         rows.append(
             ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
         )
+        if "release" in run.ledger:
+            rows.append(
+                ("", "secret: these weights may be released, as far as noise is concerned; ledger.json says what else it needs")
+            )
         for search in run.ledger.get("searches", []):
             if "epsilon_covered" in search:
                 words = f"with its search of {search['mean_trials']} trials on average, covered by a theorem"

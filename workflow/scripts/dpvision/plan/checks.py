@@ -492,9 +492,21 @@ def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str
         yield ("recipe", "simulate"), f"must divide the batch, {batch}"
     if recipe.simulate and cell.at["epsilon"] is None:
         yield ("recipe", "simulate"), f"{cell.group} trains without a budget, too: there is no noise to simulate"
+    if recipe.noise == "secret":
+        yield from ((("recipe", "noise"), f"cannot be secret {fault}") for fault in _against_secret(cell))
     if cell.varied:
         private = cell.at["epsilon"] is not None and "train" not in cell.at
         yield from ((("model", key), fault) for key, fault in cell.model.faults(private))
+
+
+def _against_secret(cell: Cell) -> Iterator[str]:
+    """Yield what does not go with secret noise."""
+    if cell.recipe.simulate:
+        yield "in a simulation, which is not private, and is worth something if it can be repeated"
+    elif cell.at["epsilon"] is None:
+        yield f"where there is no noise, and {cell.group} trains without a budget; give it a recipe of its own"
+    if cell.recipe.gpus > 1:
+        yield f"on several devices (gpus: {cell.recipe.gpus}), which have to draw the same sample and views each by itself"
 
 
 def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -109,7 +109,8 @@ class Resolver(NamedTuple):
                 cell = cells.setdefault((named(side["at"]), of_seeds), {**about, "work": {}, "reads": []})
                 for stage, names in side["work"].items():
                     cell["work"].setdefault(stage, {}).update(names)
-                cell["reads"] += [comparison["reads"]] * (comparison["reads"] not in cell["reads"])
+                also = ["train/ledger.json"] * ("train" in side["work"])  # what the page says of its ε
+                cell["reads"] += [file for file in [comparison["reads"], *also] if file not in cell["reads"]]
         return {"claims": made, "reads": {"records": []}, "cells": list(cells.values())}
 
     def _claim(self, name: str, claim: Claim, with_work: Callable[[Cell, str], Spec]) -> Spec:

@@ -257,6 +257,8 @@ class _Loader:
                 self.plan.wanting[name] = wanted
                 return
             cells = [self.cell(paper, cell, artifact.stages(), artifact.SEEDS) for cell in chosen]
+            if artifact.SEARCHES:
+                cells = [cell | {"studies": self._private_studies(one)} for cell, one in zip(cells, chosen, strict=True)]
             spec["cells"] = [cell for i, cell in enumerate(cells) if cell not in cells[:i]]  # a search is of several
             models = {cell["at"]["model"]: models[cell["at"]["model"]] for cell in cells}
         if hasattr(artifact, "published"):
@@ -275,6 +277,10 @@ class _Loader:
             "models": models,
             "datasets": self._dataset_labels(spec),
         }
+
+    def _private_studies(self, cell: Cell) -> list[Spec]:
+        """Return the spec of a cell's search, if it has one that trains privately."""
+        return [spec for spec in [self.plan.work["search", cell.study]] if spec["run"]["budget"]] if cell.study else []
 
     def _dataset_labels(self, spec: Spec) -> dict[str, str]:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""

@@ -93,6 +93,11 @@ class Plan:
             add(key)
         return list(found)
 
+    def unrepeatable(self, keys: Iterable[Key]) -> list[Key]:
+        """Return the trainings and searches among work whose noise is secret."""
+        trained = [(key, self.work[key]) for key in keys if key[0] in ("train", "search") and self.work[key]]
+        return [key for key, spec in trained if not specs.is_repeatable(spec.get("run", spec))]
+
     def run_of(self, key: Key) -> Spec:
         """Return the training that a piece of work is about: itself, a search's trials, the one whose weights are analysed."""
         spec = self.work[key]

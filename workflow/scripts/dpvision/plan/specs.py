@@ -354,6 +354,11 @@ def simulated(run: Spec) -> int:
     return run["recipe"]["simulate"] or 1
 
 
+def is_repeatable(run: Spec) -> bool:
+    """Tell whether a run's coins, noise and views come from its seed; secret ones nobody can draw again."""
+    return bool(run["recipe"].get("noise", "repeatable") == "repeatable")
+
+
 def step_count(run: Spec) -> int:
     """Return the number of steps that protocol or recipe say, or floor(epochs * N / batch), in whole numbers."""
     recipe = run["recipe"]

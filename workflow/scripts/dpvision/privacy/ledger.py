@@ -2,6 +2,7 @@
 
 import functools
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
 from dpvision.privacy.mechanism import possible_trials, trial_mechanisms
+from dpvision.training.schedules import follows_validation
 
 NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
@@ -18,6 +20,25 @@ REPEATABLE = (
     "the noise comes from a generator that the run's spec and seed start, so that the run can be repeated: "
     "a research result, not a release under differential privacy"
 )
+SECRET = (
+    "coins, noise and views come from the operating system's entropy and were kept nowhere; the noise is a sum of Gaussians, "
+    "and noisy sums are rounded to a grid, so that floating point does not give it away: as far as noise is concerned, "
+    "these weights may be released; nobody can repeat the run"
+)
+RELEASED = (
+    "that the weights alone are released (weights.safetensors, averaged.safetensors) with what this ledger and the spec say: "
+    "metrics, history, provenance and logs were written without noise, and of a search's records nothing may leave"
+)
+PUBLIC = "that the number of examples and the constants that normalise images are public: known without these examples"
+HELD_OUT = (
+    "that the held-out examples are public: their loss steered {what} without noise. A recipe whose schedule follows none, and "
+    "that does not stop by them, has no need of that"
+)
+UNCHOSEN = (
+    "that this training was not chosen among others (seeds, recipes, models) by what they came to on private examples: the "
+    "best of several spends what a search does"
+)
+SEARCHED = "that ε is the one with what the searches spent, epsilon_covered or epsilon_all_composed, and not this run's alone"
 SIMULATION = (
     "batch and noise are those of the training that is simulated divided by k, its steps are kept, so that every step has "
     "the same noise for its signal (Sander et al. 2023); the guarantee is that of what was done, which is next to none"
@@ -61,9 +82,23 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
         return simulated_ledger(*arguments, divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
     said = ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")))
+    if not specs.is_repeatable(spec):
+        del said["repeatable"]
+        said["release"] = {"noise": SECRET, "needs": list(_needs(spec, searches))}
     if public := [PUBLIC_START] * ("start" in spec) + [PUBLIC_FEATURES] * (spec["data"].get("kind") == "features"):
         said["not_accounted"] = [*said["not_accounted"], *public]
     return said
+
+
+def _needs(spec: specs.Spec, searches: list[dict]) -> Iterator[str]:
+    """Yield what a release of weights needs beside secret noise."""
+    yield from (RELEASED, PUBLIC, UNCHOSEN)
+    steered = ["the learning rate"] * follows_validation(spec["recipe"]["schedule"]["name"])
+    steered += ["the end of the training"] * bool(spec["recipe"].get("stop"))
+    if steered:
+        yield HELD_OUT.format(what=" and ".join(steered))
+    if searches:
+        yield SEARCHED
 
 
 def ledger(

@@ -9,13 +9,18 @@ from dpvision.reporting.comparisons import COMPARISONS
 from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
 from dpvision.reporting.forest import write_forest
 from dpvision.reporting.measures import Named, text_of, work_of
+from dpvision.reporting.power import MOST, chosen_in_words, distance, seeds_for, spread_of, with_power
 from dpvision.reporting.records import Records
 from dpvision.reporting.verdicts import NOT_HERE, RULES, VERDICTS, Estimate, combined, estimate, of_line, verdict
 from dpvision.reporting.words import simulation
 
 MARKS = dict(zip(VERDICTS, ("✔", "✘", "?", "–", "–"), strict=True))
 NUMBERS = ["comparison", "kind", "dataset", "epsilon", "n", "effect", "low", "high", "unit", "of_medians", "published"]
+NUMBERS += ["seeds_to_decide", "seeds_for_print"]
 NUMBERS += ["above", "below", "about", "by_seed", "stand_ins"]
+PROTECTS = """\
+The most that an attacker can tell from one training, by the whole privacy curve of the one that spent most; in a simulation, of
+the training that is simulated."""
 INTRODUCTION = """\
 What the paper says, and whether the runs that there are bear it out. An effect is the first-named model's, in the unit that
 stands with it (points: percentage points of accuracy); *in print*: the same effect by the paper's own numbers."""
@@ -32,6 +37,10 @@ class Outcome(NamedTuple):
     """The paper's statistic."""
     published: float | None
     verdict: str
+    seeds: int | None
+    """How many would decide an effect as the one seen; none: nothing is known of the spread, or more than anybody trains."""
+    seeds_for_print: int | None
+    """How many would decide an effect as that in print."""
     together: str
     """The verdict with an interval that holds for all comparisons of the claim together."""
 
@@ -62,10 +71,21 @@ def compared(comparison: Spec, records: Records, among: int = 1) -> Outcome:
         return estimate(list(seen.values.values()), kind.UNIT == "ratio", together)
 
     estimates = [interval(together) for together in (1, among)]
-    verdicts = [verdict(one, claimed_of(comparison)) for one in estimates]
+    claimed, published, logarithmic = claimed_of(comparison), _published(comparison), kind.UNIT == "ratio"
+    verdicts = [verdict(one, claimed) for one in estimates]
+    n, lost = (len(seen.points), 2) if seen.points else (len(seen.values), 1)
+    spread = estimates[0] and spread_of(estimates[0], n, lost, logarithmic)
+    needed: list[int | None] = []
+    if spread and estimates[0]:
+        far = [distance(effect, claimed, logarithmic) for effect in (estimates[0].effect, published) if effect is not None]
+        verdicts = [with_power(one, far, spread, together) for one, together in zip(verdicts, (1, among), strict=True)]
+        needed = [seeds_for(one / spread.of_one, lost) for one in far]
     if stand_ins(comparison):
         verdicts = [NOT_HERE, NOT_HERE]
-    return Outcome(comparison, seen.values, estimates[0], seen.of_medians, _published(comparison), *verdicts)
+    seeds, for_print = [*needed, None, None][:2]
+    return Outcome(
+        comparison, seen.values, estimates[0], seen.of_medians, published, verdicts[0], seeds, for_print, verdicts[1]
+    )
 
 
 def claimed_of(comparison: Spec) -> dict[str, Any]:
@@ -122,9 +142,10 @@ def write_claims(
     page: Spec, labels: dict[str, Any], inputs: dict[str, list[str]], csv_file: Path, figure: Path
 ) -> list[Judged]:
     """Write a page of claims. `inputs`: the files that there are; what is missing is not run. `figure`: its CSV."""
-    claims = judged(page, Records(inputs))
+    records = Records(inputs)
+    claims = judged(page, records)
     write_csv(csv_file, [row for claim in claims for row in _rows(claim, page, labels)])
-    write_text(csv_file.with_suffix(".md"), _page(claims, page, labels))
+    write_text(csv_file.with_suffix(".md"), _page(claims, page, labels, _privacy(page, records)))
     drawn = [
         (described(outcome.comparison, labels, places_of(page)), outcome)
         for claim in claims
@@ -162,7 +183,7 @@ def _numbers(outcome: Outcome | None, labels: dict[str, Any], places: list[dict[
         described(comparison, labels, places),
         *(comparison["kind"], at["dataset"], at.get("epsilon"), len(outcome.values)),
         *(outcome.found or (None, None, None)),
-        *(outcome.unit, outcome.of_medians, outcome.published),
+        *(outcome.unit, outcome.of_medians, outcome.published, outcome.seeds, outcome.seeds_for_print),
         *(claimed.get("above"), claimed.get("below"), " to ".join(map(str, claimed.get("about") or []))),
         "; ".join(f"{seed}: {value:.6g}" for seed, value in outcome.values.items()),
         outcome.stand_ins,
@@ -195,7 +216,25 @@ def _apart(at: dict[str, Any], places: list[dict[str, Any]]) -> list[str]:
     return [name for name in telling(alike) if name not in ALWAYS]
 
 
-def _page(claims: list[Judged], page: Spec, labels: dict[str, Any]) -> str:
+def _privacy(page: Spec, records: Records) -> list[str]:
+    """Say what the ε of the page mean to an attacker, of the training that spent most; nothing where no ledger says it."""
+    most: dict[str, list[float]] = {}
+    for cell in page["cells"]:
+        for run in cell["work"].get("train", {}).values():
+            ledger = records.json("ledger.json", run) or {}
+            of = ledger.get("simulated", ledger)
+            if "curve" in of:
+                found = [of["epsilon"]["pld"], *(of["curve"][name] for name in ("mu", "true_positives", "advantage"))]
+                so_far = most.setdefault(cell_name(cell["at"], ALWAYS[::2]), found)
+                most[cell_name(cell["at"], ALWAYS[::2])] = list(map(max, so_far, found))
+    if not most:
+        return []
+    head = ["where", "ε by PLD", "μ", "true positives at 0.1 % false ones", "advantage"]
+    rows = [[where, f"{e:.2f}", f"{mu:.2f}", f"{tpr:.1%}", f"{gain:.1%}"] for where, (e, mu, tpr, gain) in most.items()]
+    return ["", "## What these ε protect from", "", PROTECTS, "", *_table([head, *rows])]
+
+
+def _page(claims: list[Judged], page: Spec, labels: dict[str, Any], privacy: list[str]) -> str:
     lines = ["# Claims", "", INTRODUCTION, ""]
     if page["scale"] != "paper":
         lines += [f"**Scale {page['scale']}, not the paper's: {labels['scale']}.**", ""]
@@ -209,7 +248,14 @@ def _page(claims: list[Judged], page: Spec, labels: dict[str, Any]) -> str:
     lines += ["", f"## {labels['paper']}", "", *_summary(claims)]
     for claim in claims:
         lines += ["", *_details(claim, labels, places_of(page))]
-    return "\n".join([*lines, "", "## How it is judged", "", RULES, ""])
+    return "\n".join([*lines, *privacy, "", "## How it is judged", "", RULES, *_chosen(claims), ""])
+
+
+def _chosen(claims: list[Judged]) -> list[str]:
+    """Say what verdicts would be worth had their seeds been chosen, for each n that there is."""
+    counts = {len(outcome.values) for claim in claims for outcome in claim.outcomes if outcome.seeds is not None}
+    said = chosen_in_words(counts)
+    return [said] if said else []
 
 
 def tally(verdicts: list[str]) -> str:
@@ -217,17 +263,22 @@ def tally(verdicts: list[str]) -> str:
 
 
 def _summary(claims: list[Judged]) -> list[str]:
-    rows = [["claim", "section", "verdict", "n", "effect and 95 % interval", "in print", "where"]]
+    rows = [["claim", "section", "verdict", "n", "seeds to decide", "effect and 95 % interval", "in print", "where"]]
     for claim in claims:
         about, outcomes = claim.claim, claim.outcomes
         if len(outcomes) == 1:
             (outcome,) = outcomes
-            numbers = [_count(outcome), _effect(outcome), _number(outcome.published, outcome.unit)]
+            numbers = [_count(outcome), _seeds(outcome), _effect(outcome), _number(outcome.published, outcome.unit)]
             numbers.append(", ".join(dict.fromkeys(cell_name(side["at"]) for side in outcome.comparison["sides"])))
         else:
             counts = sorted({len(outcome.values) for outcome in outcomes})
             numbers = [" to ".join(map(str, counts[:1] + counts[-1:] * (len(counts) > 1)))]
-            numbers += [tally([outcome.verdict for outcome in outcomes]), "", f"{len(outcomes)} comparisons"]
+            numbers += [
+                _most_seeds(outcomes),
+                tally([outcome.verdict for outcome in outcomes]),
+                "",
+                f"{len(outcomes)} comparisons",
+            ]
         link = f"[{about['text']}](#{about['name']})"
         rows.append([link, about["section"], f"{MARKS[claim.verdict]} {claim.verdict}", *numbers])
     return _table(rows)
@@ -252,6 +303,7 @@ def _details(judged: Judged, labels: dict[str, Any], places: list[dict[str, Any]
             "claimed",
             "verdict",
             "n",
+            "seeds to decide",
             "effect and 95 % interval",
             "of medians",
             "in print",
@@ -263,7 +315,9 @@ def _details(judged: Judged, labels: dict[str, Any], places: list[dict[str, Any]
         by_seed = [_number(outcome.values.get(seed), outcome.unit) for seed in seeds]
         verdict_ = f"{MARKS[outcome.verdict]} {outcome.verdict}"
         what = described(outcome.comparison, labels, places)
-        rows.append([what, _claimed(outcome.claimed), verdict_, _count(outcome), _effect(outcome), *numbers, *by_seed])
+        rows.append(
+            [what, _claimed(outcome.claimed), verdict_, _count(outcome), _seeds(outcome), _effect(outcome), *numbers, *by_seed]
+        )
     replaced = "; ".join(dict.fromkeys(filter(None, (outcome.stand_ins for outcome in judged.outcomes))))
     marked = [f"*Stand-ins, which decide nothing:* {replaced}.", ""] if replaced else []
     return [*lines, "", *marked, *_table(rows)]
@@ -279,6 +333,25 @@ def _count(outcome: Outcome) -> str:
     there = len(outcome.values)
     possible = len(work_of(outcome.comparison, 0)) // outcome.comparison.get("seeds", 1)
     return str(there) if there == possible else f"{there} of {possible}"
+
+
+def _seeds(outcome: Outcome) -> str:
+    """How many would decide it, if the effect is as seen, and as in print."""
+    if outcome.found is None or outcome.found.low is None:
+        return ""
+    for_print = "" if outcome.published is None else f" / {_or_more(outcome.seeds_for_print)}"
+    return _or_more(outcome.seeds) + for_print
+
+
+def _most_seeds(outcomes: list[Outcome]) -> str:
+    """How many would decide all comparisons that there are, if the effects are as seen."""
+    there = [outcome.seeds for outcome in outcomes if outcome.found and outcome.found.low is not None]
+    known = [seeds for seeds in there if seeds is not None]
+    return "" if not there else _or_more(max(known) if len(known) == len(there) else None)
+
+
+def _or_more(seeds: int | None) -> str:
+    return f"over {MOST:,}" if seeds is None else f"{seeds:,}"
 
 
 def _claimed(claimed: dict[str, Any]) -> str:

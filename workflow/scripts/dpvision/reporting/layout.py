@@ -15,7 +15,7 @@ DIRECTIONS = ("panels", "rows", "columns")
 NOTHING = "–"
 NO_COLUMN = "ours / in print"
 SPOKEN = {  # values that are called otherwise than in the configuration
-    "metric": {"top1": "top-1", "top5": "top-5"},
+    "metric": {"top1": "top-1", "top5": "top-5", "epsilon_pld": "ε by PLD", "mu": "μ", "epsilon_covered": "ε with its search"},
     "protocol": {"paper": "authors' code"},
 }
 BY_THEMSELVES = ("dataset", "model", "recipe", "ladder", "protocol", *OF_NUMBERS)  # understood without their names

@@ -21,10 +21,11 @@ CALLED = {
     "recipe.optimizer.learning_rate": "learning rate",
     "recipe.clip": "clipping norm C",
     "recipe.augmentation.views": "augmentation multiplicity",
+    "mu": "μ of Gaussian differential privacy",
     "model.depth": "depth",
     "model.width": "width",
 }
-SPENT = ("sigma", "steps", "epochs")  # what a ledger says of a training, whether it was given or solved
+SPENT = ("sigma", "steps", "epochs", "mu")  # what a ledger says of a training, whether it was given or solved
 WIDE = 8  # times the least number is the greatest on an axis by powers
 LOOKS: list[dict[str, Any]] = [
     {"color": "#1f4e8c", "linestyle": "-", "marker": "o"},
@@ -57,12 +58,13 @@ def line_name(at: dict[str, Any], names: Iterable[str], labels: dict[str, Any]) 
 
 
 def spent(ledger: dict[str, Any]) -> dict[str, float]:
-    """Return σ, steps and epochs of a training by its ledger; in a simulation, those of what is simulated."""
+    """Return σ, steps, epochs and μ of a training by its ledger; in a simulation, those of what is simulated."""
     of = ledger.get("simulated", ledger)
     if "noise_multiplier" not in of:  # not private
         return {}
     steps = of["steps"]["made"]
-    return {"sigma": of["noise_multiplier"], "steps": steps, "epochs": steps * of["sampling_rate"]}
+    found = {"sigma": of["noise_multiplier"], "steps": steps, "epochs": steps * of["sampling_rate"]}
+    return found | ({"mu": of["curve"]["mu"]} if "curve" in of else {})
 
 
 def place(at: dict[str, Any], name: str, ledgers: Iterable[dict[str, Any]]) -> Any:

@@ -1,8 +1,7 @@
 """Tables: one long frame each, written as CSV; and as people know it, as Markdown and LaTeX.
 
-In the CSV a row is a cell and a metric, every coordinate a column. `ours` is the artifact's statistic over the seeds; each
-seed's own value stands beside it. A row that only the paper has says that it was not run. What people read has the paper's
-own rows and columns (layout.py), ours and the printed number in one place.
+In the CSV a row is a cell and a metric, every coordinate a column. `ours` is the artifact's statistic over the seeds, each of
+which stands beside it. A row that only the paper has says so. What people read is laid out as in the paper (layout.py).
 """
 
 import re
@@ -176,6 +175,9 @@ def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[
             if row.get(column) is not None and ("statistic" not in of or _first_of_cell(row, ours, coordinates)):
                 count = f" ({_in_brackets(row, n)})" if n else ""
                 yield Entry(at | of, number(row[column], decimals) + count)
+        for column in spec.get("privacy", []):
+            if row.get(column) is not None and _first_of_cell(row, ours, coordinates):
+                yield Entry(at | dict.fromkeys(OF_NUMBERS) | {"metric": column}, number(row[column], 3))
     for row in _printed_here(spec):
         cells = [at for at in spec.get("absent", []) if of_cell(row, at)]
         if not cells and not any(of_cell(row, cell["at"]) for cell in spec["cells"]):
@@ -284,8 +286,8 @@ def spent_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
     names = ["epsilon", *(["protocol"] if frame["protocol"].nunique() > 1 else [])]
     spent: dict[str, dict[str, float]] = {}
     for row in _plain_rows(_ascending(frame)):
-        for by in ("rdp", "prv"):
-            if (value := row[f"epsilon_{by}"]) is not None:
+        for by in ("rdp", "prv", "pld"):
+            if (value := row.get(f"epsilon_{by}")) is not None:
                 found = spent.setdefault(", ".join(heading(name, called(name, row[name], {}), {}) for name in names), {})
                 found[by] = max(value, found.get(by, 0.0))
     each = [f"{cell}: {', '.join(f'{value:.3f} by {by.upper()}' for by, value in by.items())}" for cell, by in spent.items()]

@@ -22,12 +22,16 @@ RULES = """\
 - **Of a comparison.** *Supported*: the whole interval lies where the sentence says, and where it gives a size, the effect has
   that size. *Contradicted*: the whole interval lies elsewhere, or misses the size. *Undecided*: neither, or no interval:
   of a single seed, or of seeds that all gave the very same, as whole epochs and few test images do. *Not run*: no pair.
+- **Power.** A comparison is *undecided*, too, if n seeds have less than 80 % power, by the spread that was seen, for an effect
+  as large as the one seen and for one as large as that in print: too few seeds that decide exaggerate. For the effect seen this
+  asks for p of some 0.005 in place of 0.05. *Seeds to decide*: how many have that power, if effect and spread are as seen;
+  behind a stroke, if the effect is that in print.
 - **Stand-ins.** *Not run at this scale*: the scale has another data set or another network in the place of the paper's, or
   another value of what tells the sides apart. What those did is shown, marked so, and decides nothing. What the paper leaves
   to a search is the paper's own with any value.
 - **Of a line.** How accuracy, or the best value of a key, changes with a coordinate is the slope of a line of least squares
   for each seed. Where searches found the best values, one for each coordinate, the interval is that of the slope, by Student's
-  t over what the points are off the line.
+  t over what the points are off the line, and points count in the place of seeds where power is asked for.
 - **Of a claim.** *Supported* if all of its comparisons are, *not run* if none was, *contradicted* if one of them is with an
   interval that is to miss once in twenty times the number of comparisons, so that many do not contradict by chance; else
   *undecided*. Where comparisons are readings of one statement, all of them have to contradict it.
@@ -42,6 +46,11 @@ class Estimate(NamedTuple):
     high: float | None
 
 
+def critical(free: int, among: int = 1) -> float:
+    """Return how many standard errors an interval reaches to each side, by Student's t."""
+    return float(stats.t.ppf(1 - (1 - LEVEL) / (2 * among), free))
+
+
 def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> Estimate | None:
     """Estimate the mean, or with `logarithmic` the geometric mean of positive values; `among` so many all intervals hold."""
     if not values:
@@ -52,9 +61,7 @@ def estimate(values: list[float], logarithmic: bool = False, among: int = 1) -> 
     mean = statistics.fmean(values)
     if max(values) - min(values) <= 1e-9 * max(map(abs, values)):
         return Estimate(mean, None, None)
-    half = (
-        float(stats.t.ppf(1 - (1 - LEVEL) / (2 * among), len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
-    )
+    half = critical(len(values) - 1, among) * statistics.stdev(values) / math.sqrt(len(values))
     return Estimate(mean, mean - half, mean + half)
 
 
@@ -64,7 +71,7 @@ def of_line(points: Sequence[tuple[float, float]], among: int = 1) -> Estimate:
     slope, error = float(found.slope), float(found.stderr)
     if len(points) < 3 or error <= 1e-9 * max(abs(slope), 1):
         return Estimate(slope, None, None)
-    half = float(stats.t.ppf(1 - (1 - LEVEL) / (2 * among), len(points) - 2)) * error
+    half = critical(len(points) - 2, among) * error
     return Estimate(slope, slope - half, slope + half)
 
 

@@ -1,4 +1,4 @@
-"""The state of an unfinished training on disk, so that a killed run goes on to the same bits."""
+"""The state of an unfinished training on disk, so that a killed run goes on: to the same bits, unless its noise is secret."""
 
 import io
 import shutil

@@ -1,6 +1,7 @@
 """A training from its first step to its last: the loop, its history, and its whole state at any step."""
 
 import math
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.fast import Choices, ClippedSum
 from dpvision.privacy.mechanism import mechanism_of
+from dpvision.secret import Secret, Source
 from dpvision.training import initializations, optimizers, parts, schedules
 from dpvision.training.averaging import Average
 from dpvision.training.choices import Decided
@@ -66,7 +68,7 @@ class Training:
         self.ends = specs.epoch_ends(spec)
         self.planned = specs.step_count(spec)
         self.count, self.q = specs.training_count(spec), specs.sampling_rate(spec)
-        self.divisor = specs.simulated(spec)
+        self.divisor, self.repeatable = specs.simulated(spec), specs.is_repeatable(spec)
         self.whole = mechanism_of(spec)  # the mechanism of all steps; none: not private
         self.sigma = None if self.whole is None else self.whole.sigma
 
@@ -97,9 +99,9 @@ class Training:
         self.schedule = schedules.module(recipe["schedule"]["name"]).build(recipe["schedule"], self.optimizer)
         # noise that two runs shared would cancel when they are compared: each run has its own, whatever its seed
         self.name = name = digest(specs.on_one_device(spec))
-        self.sampling = stream(seed, f"sampling of {name}")
-        self.noise = stream(seed, f"noise of {name}", device)
-        augmented = stream(seed, f"views of {name}", device)
+        self.sampling = self._source("sampling", torch.device("cpu"))
+        self.noise = self._source("noise", device)
+        augmented = self._source("views", device)
         self.views = None
         if recipe["augmentation"]:
             self.views = Views(**recipe["augmentation"], generator=augmented, black=self.train.black)
@@ -127,6 +129,15 @@ class Training:
         self._losses: list[torch.Tensor] = []
         self._norms: list[torch.Tensor] = []
         self._seconds = 0.0
+
+    def _source(self, purpose: str, device: torch.device) -> Source:
+        return stream(self.spec["seed"], f"{purpose} of {self.name}", device) if self.repeatable else Secret(device)
+
+    @property
+    def _streams(self) -> dict[str, torch.Generator]:
+        """Return the random streams that have a state to keep: none of secret noise has."""
+        sources = {"sampling": self.sampling, "noise": self.noise, "views": self.views and self.views.generator}
+        return {name: source for name, source in sources.items() if isinstance(source, torch.Generator)}
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -169,7 +180,8 @@ class Training:
     def _make_step(self) -> None:
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
             # coins of dropout, if the network tosses any: known by the step, so that a run goes on to the same bits
-            torch.manual_seed(stream_seed(self.spec["seed"], f"coins of {self.name}, {self.made}, {self.devices.rank}"))
+            coins = stream_seed(self.spec["seed"], f"coins of {self.name}, {self.made}, {self.devices.rank}")
+            torch.manual_seed(coins if self.repeatable else secrets.randbits(63))
             seen = self.step()
         self._advance_schedule(None)
         if self.decided and not self.made and isinstance(self.step.gradients, ClippedSum):  # the first step decides
@@ -229,9 +241,7 @@ class Training:
             "average": self.average.network.state_dict() if self.average else None,
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state_dict() if self.schedule else None,
-            "sampling": self.sampling.get_state(),
-            "noise": self.noise.get_state(),
-            "views": self.views.generator.get_state() if self.views else None,
+            **{name: kept.get_state() for name, kept in self._streams.items()},
             "history": self.history,
             "best": self.best,
             "losses": [t.cpu() for t in self._losses],
@@ -249,10 +259,8 @@ class Training:
         self.optimizer.load_state_dict(state["optimizer"])
         if self.schedule:
             self.schedule.load_state_dict(state["schedule"])
-        self.sampling.set_state(state["sampling"])
-        self.noise.set_state(state["noise"])
-        if self.views:
-            self.views.generator.set_state(state["views"])
+        for name, kept in self._streams.items():
+            kept.set_state(state[name])
         self.history, self.best = state["history"], state["best"]
         self._losses = [t.to(self.device) for t in state["losses"]]
         self._norms = [t.to(self.device) for t in state["norms"]]

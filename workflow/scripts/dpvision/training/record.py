@@ -9,7 +9,7 @@
     averaged.safetensors their moving average there, where the recipe has one
     provenance.json      what made it: code, versions, machine, time, memory
 
-Everything but times and memory is the same whenever the same machine runs the same spec.
+Everything but times and memory is the same whenever the same machine runs the same spec, unless its noise is secret.
 
 All of it appears at once, as the folder .whole; the files beside are links to what is in there. Snakemake deletes those
 before it starts a job, also one that was planned before another process finished the run: that job shows them again. A

@@ -14,6 +14,7 @@ from dpvision.errors import Interrupted
 from dpvision.privacy.clipping import Plain, Way, trainable
 from dpvision.privacy.fast import Choices, ClippedSum, Kinds
 from dpvision.privacy.noise import noise_like
+from dpvision.secret import Secret, Source, add_noise
 from dpvision.training.devices import ALONE, Devices
 from dpvision.training.examples import Examples, pieces
 from dpvision.training.leaving import until_asked_to_leave
@@ -44,7 +45,7 @@ class Step:
     physical_batch: int
     clip: float
     sigma: float | None  # none: not private, neither clipped nor noisy
-    noise: torch.Generator
+    noise: Source
     views: Views | None = None  # none: the image as it is
     divide_by_clip: bool = False
     choices: Choices | None = None  # how gradients are clipped; none: by what `earlier` knows, or by timing
@@ -67,7 +68,8 @@ class Step:
         self.network.train()
         with self._drawing_again_if_interrupted():
             sample = self.sampler.sample()
-            if self.sigma is not None and self.devices.first:  # once a step; ahead of all else: it needs no memory of its own
+            # noise once a step; ahead of all else: it needs no memory of its own
+            if self.sigma is not None and self.devices.first and isinstance(self.noise, torch.Generator):
                 sums = noise_like(self.parameters, self.sigma * self.gradients.sensitivity, self.noise)
             else:
                 sums = [torch.zeros_like(p) for p in self.parameters]
@@ -77,6 +79,8 @@ class Step:
                 torch._foreach_add_(sums, part.sums)
                 losses.append(part.losses)
                 norms += [] if part.norms is None else [part.norms]
+            if self.sigma is not None and isinstance(self.noise, Secret):  # behind all else: it rounds what is released
+                add_noise(sums, self.sigma * self.gradients.sensitivity, self.noise)
         self.devices.add_up(sums)
         bound = self.clip if self.divide_by_clip and self.sigma is not None else 1  # equation 3: a rate that C does not change
         torch._foreach_div_(sums, self.expected_batch * bound)
@@ -102,8 +106,9 @@ class Step:
 
     @contextmanager
     def _drawing_again_if_interrupted(self) -> Iterator[None]:
-        """Put all random streams of a step back to where they were if it is given up."""
-        streams = [self.sampler.generator, self.noise, *([self.views.generator] if self.views else [])]
+        """Put all random streams of a step that have a state back to where they were if it is given up."""
+        sources = [self.sampler.generator, self.noise, *([self.views.generator] if self.views else [])]
+        streams = [source for source in sources if isinstance(source, torch.Generator)]
         states = [stream.get_state() for stream in streams]
         try:
             yield

@@ -16,11 +16,15 @@ def comparison(folder: Path, artifact: str) -> str:
         archived = Path(place.plan.targets(artifact)[0])
         again = folder / "source" / place.name(archived)
         texts = [path.read_text(encoding="utf-8") for path in (archived, again)]
+        secret = len(place.plan.unrepeatable(place.plan.below(artifact)))
     count = sum(map(len, csv.reader(texts[0].splitlines()[1:])))
     if not (differences := cells(*texts)):
         return f"{artifact}: made again, all {count} cells are equal to the last digit"
+    noise = (
+        f"  {secret} of the trainings and searches behind it have secret noise: nobody can repeat them, their numbers differ"
+    )
     lines = [f"  {where}: archived {one}, again {other}{_distance(one, other)}" for where, one, other in differences]
-    return "\n".join([f"{artifact}: made again, {len(differences)} of {count} cells differ", *lines])
+    return "\n".join([f"{artifact}: made again, {len(differences)} of {count} cells differ", *[noise] * bool(secret), *lines])
 
 
 def _distance(one: str, other: str) -> str:

@@ -125,6 +125,8 @@ def _remarks(place: Place) -> list[str]:
 
 def _not_checked(place: Place) -> list[str]:
     drawn = ["figures as drawn (.svg, .pdf, .png): their numbers were, the CSVs beside them"]
+    if secret := len(place.plan.unrepeatable(place.plan.work)):
+        drawn.append(f"that {secret} trainings and searches come out so again: their noise is secret, nobody can repeat them")
     if place.archive:
         return [*drawn, "that the weights have these accuracies: make reproduce"]
     texts = ["digests of files: a folder of results has no manifest"]

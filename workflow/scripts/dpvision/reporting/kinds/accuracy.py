@@ -1,7 +1,7 @@
 """A table of accuracies, or of minutes: a row a cell and metric."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import Table
@@ -22,6 +22,10 @@ class Options(Table):
     metrics: Distinct[Metric] | None = None
     """A row of a cell for each; null: what the paper prints of the data set, on the test examples, at the last step, in the
     authors' protocol at the best epoch."""
+    privacy: Distinct[Literal["epsilon_pld", "mu", "true_positives", "advantage", "epsilon_covered"]] | None = None
+    """Numbers of the privacy spent that people read beside the accuracies, of the training that spent most: ε by the
+    distribution of the privacy loss, μ, true positives at 0.1 % false ones, the advantage, ε with a covered search. The CSV
+    has them in any case."""
     works: dict[Name, str] | None = None
     """Other works among the printed numbers, by what published.yaml calls their models. A display label."""
 
@@ -33,6 +37,7 @@ class Options(Table):
 
 
 DECIMALS = 2
+CURVE = ("mu", "true_positives", "advantage")
 NOTE = "Accuracies in per cent of the {split} examples. Ours: {weights}, {sigma}; {steered}"
 STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose."
 NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen."
@@ -135,6 +140,17 @@ def _of_seeds(cell: dict, records: dict[str, dict], name: str, weights: str | No
 
 
 def _spent(cell: dict, ledgers: dict[str, dict]) -> dict[str, Any]:
-    """Return the ε of the training that spent most."""
-    spent = [ledgers[run]["epsilon"] or {} for run in _runs(cell)]
-    return {f"epsilon_{by}": max((e[by] for e in spent if by in e), default=None) for by in ("rdp", "prv")}
+    """Return the ε of the training that spent most, and the most that an attacker reaches where ledgers say it."""
+    of_cell = [ledgers[run] for run in _runs(cell) if ledgers[run]["epsilon"]]
+    found = {f"epsilon_{by}": _most(ledger["epsilon"].get(by) for ledger in of_cell) for by in ("rdp", "prv")}
+    if any("curve" in ledger for ledger in of_cell):  # those of before 2026-11 have none
+        found["epsilon_pld"] = _most(ledger["epsilon"].get("pld") for ledger in of_cell)
+        found |= {name: _most(ledger.get("curve", {}).get(name) for ledger in of_cell) for name in CURVE}
+    searches = [search for ledger in of_cell for search in ledger.get("searches", [])]
+    if covered := _most(search.get("epsilon_covered") for search in searches):
+        found["epsilon_covered"] = covered
+    return found
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)

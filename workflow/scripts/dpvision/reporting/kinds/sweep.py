@@ -22,7 +22,7 @@ class Options(FigureOfCells):
     kind: Literal["sweep"]
     """What it is."""
     x: Distinct[str]
-    """What is swept, a panel for each: a coordinate (recipe.batch), or sigma, steps or epochs as the trainings had them."""
+    """What is swept, a panel for each: a coordinate (recipe.batch), or sigma, steps, epochs or mu as the trainings had them."""
     metrics: Distinct[Metric]
     """What is drawn, a line for each."""
     lines: Distinct[str] = Field(default=["model"])
@@ -60,15 +60,17 @@ def read(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     metrics, ledgers, studies = (read_by_folder(inputs[name]) for name in ("metrics", "ledgers", "studies"))
     rows = []
     for panel in spec["x"]:
+        places: list[tuple[dict[str, Any], Any]] = []
         for cell in spec["cells"]:
             runs = cell["work"]["train"].values()
             at = place(cell["at"], panel, [ledgers[run] for run in runs])
+            places.append((cell["at"], at))
             for metric in spec["metrics"]:
                 ours = summarise([metric_of(metrics[run], metric) for run in runs], spec["statistic"], spec.get("spread"))
                 about = {"of": OURS, "panel": panel, "x": at, **metric, "n": ours.n}
                 about |= {"statistic": ours.how, "value": ours.value, "spread": ours.spread}
                 rows.append(about | {"edges": edges_of(cell, studies)} | _line(spec, cell["at"]) | cell["at"])
-        rows += [row for printed in spec["published"] for row in _printed(spec, panel, printed)]
+        rows += [row for printed in spec["published"] for row in _printed(spec, panel, printed, places)]
     return pd.DataFrame(rows)
 
 
@@ -77,15 +79,19 @@ def _line(spec: "Spec", at: dict[str, Any]) -> dict[str, Any]:
     return {f"line {name}": at.get(name) for name in spec.get("lines", ["model"])}
 
 
-def _printed(spec: "Spec", panel: str, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the row of a printed number that has a place in a panel and is of one of the metrics."""
+def _printed(spec: "Spec", panel: str, row: dict[str, Any], places: list[tuple[dict[str, Any], Any]]) -> list[dict[str, Any]]:
+    """Return the row of a printed number that has a place in a panel and is of one of the metrics.
+
+    μ is never printed: over it, a number stands where the trainings of its cell do. `places`: cells with where they stand.
+    """
     at, works = row["at"], spec.get("works") or {}
+    x = [there for cell, there in places if at.items() <= cell.items()] if panel == "mu" else [at[panel]] * (panel in at)
     wanted = [m for m in spec["metrics"] if m["name"] == row["metric"] and m["split"] == row.get("split", "test")]
-    if panel not in at or not wanted or at["dataset"] not in {cell["at"]["dataset"] for cell in spec["cells"]}:
+    if not x or not wanted or at["dataset"] not in {cell["at"]["dataset"] for cell in spec["cells"]}:
         return []
     of = OTHER if at["model"] in works else PRINTED
     model = works.get(at["model"], at["model"])
-    about = {"of": of, "panel": panel, "x": at[panel], **wanted[0], "statistic": row["statistic"], "value": row["value"]}
+    about = {"of": of, "panel": panel, "x": x[0], **wanted[0], "statistic": row["statistic"], "value": row["value"]}
     return [about | {"spread": row.get("spread")} | _line(spec, at) | at | {"model": model}]
 
 
