@@ -75,7 +75,7 @@ class World:
     def _ledger_json(self, file: Path, name: str) -> None:
         run, values = self._run(name)
         steps = values.get(STEPS) or run["recipe"].get("steps", 2479)
-        said = {"noise_multiplier": run["budget"].get("sigma", 3.0), "sampling_rate": specs.sampling_rate(run)}
+        said = {"noise_multiplier": (run["budget"] or {}).get("sigma", 3.0), "sampling_rate": specs.sampling_rate(run)}
         said |= {"examples": specs.training_count(run), "steps": {"planned": steps, "made": steps}}
         said |= {"epsilon": {"rdp": 7.99, "prv": 7.4}, "curve": {"mu": 4.0 / said["noise_multiplier"]}}
         simulated = specs.simulated(run) > 1
