@@ -493,7 +493,7 @@ def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str
     if recipe.simulate and cell.at["epsilon"] is None:
         yield ("recipe", "simulate"), f"{cell.group} trains without a budget, too: there is no noise to simulate"
     if cell.varied:
-        private = cell.at["epsilon"] is not None and "train" not in cell.at
+        private = cell.at["epsilon"] is not None and cell.at.get("train", "all") == "all"
         yield from ((("model", key), fault) for key, fault in cell.model.faults(private))
 
 

@@ -268,7 +268,7 @@ def reading_notes(spec: Spec, frame: pd.DataFrame, csv: str) -> list[str]:
         return printed
     spread = spec.get("spread", None if spec["statistic"] == "best" else USUAL)
     shape = f"ours{' ± spread' if spread else ''} (n){' / in print' if printed else ''}"
-    shape += "; of other works what they print" if "works" in spec else ""
+    shape += "; of other works what they print" if printed and "works" in spec else ""
     around = f", ± their {CALLED[spread]}; no ± where n is 1 or all are equal" if spread else ""
     ours = f"Ours: the {spec['statistic']} of n trainings, one a seed{around}."
     simulated = [SIMULATED] if any("simulated" in cell for cell in spec["cells"]) else []
