@@ -89,7 +89,9 @@ TABLE20 = [(0.5, 0.446), (1, 0.873), (1.5, 1.330), (2, 1.777), (4, 3.545), (6, 5
 
 
 @pytest.mark.parametrize(
-    ("number", "expected"), [(16, TABLE16), (17, TABLE16), (18, TABLE16), (19, TABLE16), (20, TABLE20)], ids=lambda v: str(v)[:2]
+    ("number", "expected"),
+    [(16, TABLE16), (17, TABLE16), (18, TABLE16), (19, TABLE16), (20, TABLE20)],
+    ids=lambda v: str(v)[:2],
 )
 def test_rows_in_print_spend_what_was_computed_elsewhere(planned, number, expected):
     cells = [cell["at"] for cell in planned(False).artifacts[f"de2022_table{number}"]["cells"]]

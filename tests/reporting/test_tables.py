@@ -470,7 +470,12 @@ def test_a_printed_number_keeps_the_decimals_that_its_like_have(table):
     assert "not run / 73.0 |" in markdown and "not run / 81.25 |" in markdown and "/ 71.4 |" in markdown
 
 
-OTHER = {"at": {"dataset": "cifar10", "model": "other", "epsilon": 7.42}, "metric": "top1", "statistic": "quoted", "value": 66.2}
+OTHER = {
+    "at": {"dataset": "cifar10", "model": "other", "epsilon": 7.42},
+    "metric": "top1",
+    "statistic": "quoted",
+    "value": 66.2,
+}
 
 
 def test_other_works_stand_with_their_name_and_their_number_alone(table):

@@ -325,7 +325,7 @@ class _Loader:
         return [cell for cell in paper.cells if not self._to_be_brought(paper, cell)]
 
     def _to_be_brought(self, paper: Source, cell: Cell) -> list[str]:
-        """Return the data of a cell, and of those that it starts from, that nobody can download and of which no copy is here."""
+        """Return the data of a cell, and of those that it starts from, that have to be brought and are not here."""
         start, name = paper.here.cells[cell.group].start, cell.at["dataset"]
         before = self._to_be_brought(paper, checks.cell_before(start, paper.cells)) if start and start.cells else []
         name = self.features[name].of if name in self.features else name
