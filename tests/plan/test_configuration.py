@@ -221,7 +221,8 @@ SPOILT = [
         PAPER,
         SCHEDULE,
         "{factor: 0.5, patience: 3}",
-        'recipes.resnet9.schedule.name: this key is missing; it must be "constant" or "milestones" or "plateau" or "step" (The schedule)',
+        "recipes.resnet9.schedule.name: this key is missing; "
+        'it must be "constant" or "milestones" or "plateau" or "step" (The schedule)',
     ),
     Spoilt(
         "a model that says not of which family",
@@ -399,7 +400,8 @@ SPOILT = [
         PAPER,
         "name: plateau",
         "name: plato",
-        'recipes.resnet9.schedule.name = "plato": must be "constant" or "milestones" or "plateau" or "step". Did you mean "plateau"?',
+        'recipes.resnet9.schedule.name = "plato": '
+        'must be "constant" or "milestones" or "plateau" or "step". Did you mean "plateau"?',
     ),
     Spoilt(
         "an optimiser that does not exist",

@@ -82,8 +82,8 @@ def test_table_5_has_the_classifier_and_all_layers_on_both_data_sets(planned):
             assert {run["data"]["validation"] for run in runs} == {0}
 
 
-# ε in print, and ε by Rényi accounting at N = 50,000: computed with dp_accounting 0.6.0, the orders 1.1 to 10.9 by tenths and 12
-# to 63 (δ = 1e-5; Poisson sampling with q = batch / N).
+# ε in print, and ε by Rényi accounting at N = 50,000: computed with dp_accounting 0.6.0, the orders 1.1 to 10.9 by tenths and
+# 12 to 63 (δ = 1e-5; Poisson sampling with q = batch / N).
 TABLE16 = [(1, 0.998), (2, 2.003), (4, 4.020), (8, 7.998)]
 TABLE20 = [(0.5, 0.446), (1, 0.873), (1.5, 1.330), (2, 1.777), (4, 3.545), (6, 5.306), (8, 7.061)]
 
