@@ -201,6 +201,19 @@ def test_images_are_normalised_as_those_of_the_weights(small):
     assert (from_file["data"]["mean"], from_file["data"]["std"]) == ([0.3], [0.4])
 
 
+def test_images_are_normalised_as_their_own_data_set_says_where_a_start_asks_for_it(small):
+    small.paper["cells"]["from_file"]["start"] = {"weights": "ours", "images": "own"}
+    made = small.plan()
+    from_file = next(spec for spec in made.runs.values() if "weights" in spec.get("start", {}))
+    assert (from_file["data"]["mean"], from_file["data"]["std"]) == ([0.305], [0.376])
+
+
+def test_what_trains_tells_cells_apart_where_a_start_is_named(small):
+    small.paper["cells"]["tuned"]["train"] = "all"
+    cells = small.plan().artifacts["small_table"]["cells"]
+    assert [cell["at"].get("train") for cell in cells] == [None, None, "all", "head"]
+
+
 def test_a_stage_asks_for_what_it_costs(small):
     made = small.plan()
     (name,) = made.of("features")

@@ -85,6 +85,14 @@ def test_examples_held_out_and_the_authors_protocol_are_claimed_as_they_are_done
     assert subject.training.mechanism == Mechanism(1 / 9, 1.3, 33)
 
 
+def test_a_neighbour_of_a_run_on_features_is_replayed_without_views():
+    run = engine_run({"family": "linear", "slug": "linear", "constant": 0.1}, batch=1000)
+    run["data"] |= {"kind": "features", "shape": [24], "mean": [], "std": []}
+    found = designs.replay(Subject(run), "linear")
+    assert {test.of for test in found.tests} == {"linear, K = 1, float32"}
+    assert judged(found.tests, 0.999)[0] == CONSISTENT
+
+
 def test_a_run_without_a_budget_has_nothing_to_refute():
     with pytest.raises(UserError, match="not private"):
         Subject({**run_of(), "budget": None})

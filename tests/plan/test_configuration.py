@@ -32,7 +32,7 @@ RECIPE = (
     "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, noise, augmentation, "
 )
 RECIPE += "averaging, simulate, stop, precision, gpus"
-DATASETS = "cifar10, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet"
+DATASETS = "cifar10, cifar100, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet, imagenet32"
 OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -221,7 +221,8 @@ SPOILT = [
         PAPER,
         SCHEDULE,
         "{factor: 0.5, patience: 3}",
-        'recipes.resnet9.schedule.name: this key is missing; it must be "constant" or "plateau" or "step" (The schedule)',
+        "recipes.resnet9.schedule.name: this key is missing; "
+        'it must be "constant" or "milestones" or "plateau" or "step" (The schedule)',
     ),
     Spoilt(
         "a model that says not of which family",
@@ -399,7 +400,8 @@ SPOILT = [
         PAPER,
         "name: plateau",
         "name: plato",
-        'recipes.resnet9.schedule.name = "plato": must be "constant" or "plateau" or "step". Did you mean "plateau"?',
+        'recipes.resnet9.schedule.name = "plato": '
+        'must be "constant" or "milestones" or "plateau" or "step". Did you mean "plateau"?',
     ),
     Spoilt(
         "an optimiser that does not exist",

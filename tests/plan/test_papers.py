@@ -12,6 +12,7 @@ from dpvision.errors import UserError
 from dpvision.files import write_json
 from dpvision.looking.overview import overview
 
+ROOT = Path(__file__).parents[2]
 PAPER = "papers/scalenorm/paper.yaml"
 PUBLISHED = "papers/scalenorm/published.yaml"
 CLAIMS = "papers/scalenorm/claims.yaml"
@@ -393,3 +394,11 @@ def test_a_papers_name_that_a_scale_mistypes_is_named(configuration):
     assert line.startswith(
         'config/scales/demo.yaml: papers[0] = "scalenrom": there is no paper "scalenrom". Did you mean "scalenorm"?'
     )
+
+
+def test_every_number_in_print_on_a_laptop_is_another_work_beside_ours():
+    made = plan.load({"papers": ["laptop"], "scale": "laptop"}, ROOT)
+    for name in ("laptop_table", "laptop_figure"):
+        spec = made.artifacts[name]
+        assert {row["at"]["dataset"] for row in spec["published"]} == {cell["at"]["dataset"] for cell in spec["cells"]}
+        assert {row["at"]["model"] for row in spec["published"]} == set(spec["works"])

@@ -141,5 +141,5 @@ def test_every_key_of_a_paper_is_one_of_a_scale_s():
 
 
 def test_schemas_lie_where_the_files_look_for_them():
-    papers = {folder.name for folder in (FOLDER / "papers").iterdir()}
+    papers = {folder.name for folder in (FOLDER / "papers").rglob("*") if folder.is_dir()}  # and parts of papers
     assert {Path(file).parent.name for file in FILES} == {"config", "scales", *papers}

@@ -491,3 +491,25 @@ def test_a_printed_number_keeps_the_decimals_that_its_like_have(table):
     ]
     markdown = table(published=[PUBLISHED[0], *printed])[1]
     assert "not run / 73.0 |" in markdown and "not run / 81.25 |" in markdown and "/ 71.4 |" in markdown
+
+
+OTHER = {
+    "at": {"dataset": "cifar10", "model": "other", "epsilon": 7.42},
+    "metric": "top1",
+    "statistic": "quoted",
+    "value": 66.2,
+}
+
+
+def test_other_works_stand_with_their_name_and_their_number_alone(table):
+    _, markdown, _ = table(published=[*PUBLISHED, OTHER], works={"other": "Papernot et al."})
+    (line,) = [line for line in markdown.splitlines() if "Papernot et al." in line]
+    assert "| 66.2 |" in line
+    assert "not run" not in line
+    assert "; of other works what they print. Ours:" in markdown
+
+
+def test_what_is_no_other_work_was_not_run(table):
+    _, markdown, _ = table(published=[*PUBLISHED, OTHER])
+    (line,) = [line for line in markdown.splitlines() if "| other |" in line]
+    assert "not run / 66.2" in line

@@ -15,6 +15,7 @@ from torch import nn
 from dpvision.config.base import members
 from dpvision.config.recipes import Recipe
 from dpvision.training import initializations, optimizers, schedules
+from dpvision.training.schedules import milestones
 
 OPTIMIZER = """
 from typing import Literal
@@ -291,3 +292,17 @@ def test_dividing_by_c_changes_nothing_of_what_is_spent(training):
     assert not plain.step.divide_by_clip
     assert recipe(divide_by_clip=True).as_spec()["divide_by_clip"] is True
     assert "divide_by_clip" not in recipe().as_spec()
+
+
+def test_milestones_multiply_the_rate_after_their_steps_and_not_at_an_epoch():
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    options = {"name": "milestones", "factor": 0.1, "at": [2, 3]}
+    scheduler = milestones.build(options, optimizer)
+    rates = []
+    for step in range(4):
+        optimizer.step()
+        milestones.advance(scheduler, None)
+        if step == 0:
+            milestones.advance(scheduler, {"epoch": 1})
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([1.0, 0.1, 0.01, 0.01])

@@ -1,8 +1,10 @@
 """A small paper of one's own for a folder of pictures: what a private head on public weights reaches, and who pays for it."""
 
 import logging
+import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from dpvision import plan
 from dpvision.data.datasets import folder as pictures
 from dpvision.errors import UserError
 from dpvision.files import file_digest, replacing, write_text
+from dpvision.looking.estimate import Estimator, wall_seconds
+from dpvision.looking.text import counted
 from dpvision.plan.reading import read_yaml
 
 log = logging.getLogger(__name__)
@@ -20,6 +24,7 @@ SIZE = 96
 WEIGHTS, FEATURES = "mobilenet_v2", 1280
 EPSILONS = [1.0, 2.0, 4.0, 8.0]
 CLASSES_SHOWN = 20
+BEGINS = 5.0  # seconds until a job has imported PyTorch
 HEADER = "# yaml-language-server: $schema=../../schema/{}.json\n"
 HEAD: dict[str, Any] = {
     "optimizer": {"name": "sgd", "learning_rate": 150.0, "momentum": 0.9},
@@ -174,14 +179,15 @@ def _said(data: pictures.Folder, found: pictures.Found) -> list[str]:
 
 
 def _cost(name: str, root: Path) -> list[str]:
-    """Say what the paper would take, as the plan counts it."""
-    from dpvision.plan.resources import cost_of
-
+    """Say what the paper would take on this machine, as the plan counts it; a job begins with importing PyTorch."""
     made = plan.load({"papers": [name], "scale": "laptop", "folders": {name: "."}}, root)
-    stages = ("features", "search", "train")
-    costs = [cost for key in made.kept() if key[0] in stages and (cost := cost_of(made, key))]
-    work, runs = sum(cost.work for cost in costs), len(made.runs)
-    return ["", f"It takes {len(made.of('search'))} searches, {runs} trainings and {work:.3g} multiply-adds."]
+    estimator, cores = Estimator(made, root), os.cpu_count() or 1
+    jobs = {key: job for key in made.kept() if (job := estimator.job(key)).seconds}
+    jobs = {key: replace(job, seconds=job.seconds + BEGINS, longest=job.longest + BEGINS) for key, job in jobs.items()}
+    minutes = wall_seconds(made, jobs, cores) / 60
+    words = f"about {minutes:.0f} minutes" if minutes >= 1 else "less than a minute"
+    counts = f"{len(made.of('search'))} searches and {len(made.runs)} trainings"
+    return ["", f"It takes {counts}: {words} on {counted('core', 'cores', cores)}, {'; '.join(estimator.words())}."]
 
 
 def _append(file: Path, entry: dict[str, Any]) -> None:

@@ -100,7 +100,8 @@ class Bench:
         norms = []
         for i in range(len(self.whole)):
             images, labels = self.whole.batch(slice(i, i + 1))
-            images = images[:, None].expand(-1, 2, -1, -1, -1)  # PyTorch refuses to normalise one image of one pixel
+            if not self.whole.are_features:  # twice: PyTorch refuses to normalise one image of one pixel
+                images = images[:, None].expand(-1, 2, -1, -1, -1)
             gradients = torch.autograd.grad(losses_of(network, images, labels).sum(), trainable(network), allow_unused=True)
             norms.append(torch.stack([g.double().norm() for g in gradients if g is not None]).norm().item())
         return min(norms)
@@ -158,6 +159,7 @@ def _norm(tensors: list[Tensor]) -> float:
 
 
 def benches(subject: Subject, network: nn.Module) -> Iterator[tuple[int, Bench]]:
-    """Yield a bench for one view and for several."""
-    for views in sorted({1, 4, subject.views}):
+    """Yield a bench for one view and for several, which features have not."""
+    several = {4, subject.views} if len(subject.run["data"]["shape"]) > 1 else set()
+    for views in sorted({1, *several}):
         yield views, Bench(subject, network, views)

@@ -33,8 +33,8 @@ class Where(Strict):
     """Protocol of its training: `clean`, like everything here; `paper`, like the authors' code."""
     held_out: Annotated[int, Field(ge=0)] | None = None
     """Number of training examples that were held out."""
-    train: Literal["norms", "head"] | None = None
-    """Part of the network that trains, where it is not all."""
+    train: Literal["all", "norms", "head"] | None = None
+    """Part of the network that trains, of cells that begin with weights or train a part."""
     start: Name | None = None
     """Weights that it begins with: their entry in config/weights.yaml, or a group of cells."""
     varied: dict[str, Value] = {}
@@ -116,13 +116,15 @@ class Start(Strict):
     """Of that cell's seeds; null: the first."""
     take: Literal["last", "averaged"] = "last"
     """Its weights after the last step, or their moving average there."""
+    images: Literal["as_before", "own"] = "as_before"
+    """Constants that images are normalised by: those of the training that the weights are of, or the data set's own."""
 
     @model_validator(mode="after")
     def _has_one_source(self) -> "Start":
         if (self.weights is None) == (self.cells is None):
             raise ValueError("needs either weights or cells" + (", and has both" if self.weights else ""))
-        if self.weights and len(self.model_fields_set) > 1:
-            raise ValueError("of weights there is nothing else to say; where, seed and take are of cells")
+        if self.weights and self.model_fields_set - {"weights", "images"}:
+            raise ValueError("of weights there is nothing else to say but images; where, seed and take are of cells")
         return self
 
 

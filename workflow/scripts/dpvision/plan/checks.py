@@ -495,7 +495,7 @@ def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str
     if recipe.noise == "secret":
         yield from ((("recipe", "noise"), f"cannot be secret {fault}") for fault in _against_secret(cell))
     if cell.varied:
-        private = cell.at["epsilon"] is not None and "train" not in cell.at
+        private = cell.at["epsilon"] is not None and cell.at.get("train", "all") == "all"
         yield from ((("model", key), fault) for key, fault in cell.model.faults(private))
 
 

@@ -86,7 +86,7 @@ def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper:
             "delta": cells.delta,
             "protocol": "paper" if cells.protocol else "clean",
             "held_out": split.validation,
-            **({"train": cells.train} if cells.train != "all" else {}),
+            **({"train": cells.train} if cells.train != "all" or cells.start else {}),
             **({"start": cells.start.weights or cells.start.cells} if cells.start else {}),
         }
         yield Cell(group, at | varied, varied, model, recipe, split, budget, level)

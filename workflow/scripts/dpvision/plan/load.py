@@ -210,9 +210,11 @@ class _Loader:
             weights = self.weights[str(start.weights)]
             spec = specs.weights_spec(str(start.weights), weights)
             self.plan.work["weights", specs.data_name(spec)] = spec
-            return specs.start_from_weights(spec, weights)
-        name = before.runs[str(start.seed)] if start.seed is not None else next(iter(before.runs.values()))
-        return specs.start_from_run(self.plan.work["train", name], start.take)
+            found = specs.start_from_weights(spec, weights)
+        else:
+            name = before.runs[str(start.seed)] if start.seed is not None else next(iter(before.runs.values()))
+            found = specs.start_from_run(self.plan.work["train", name], start.take)
+        return found._replace(constants={}) if start.images == "own" else found
 
     def _trained(self, paper: Source, cell: Cell, before: Cell | None) -> Cell:
         """Add a cell's runs, and what they need, to the plan; return it with their names."""
@@ -253,7 +255,8 @@ class _Loader:
             spec |= {"paper": paper.name} | self._claims(paper)
         else:
             chosen = shown(paper.here, paper.cells, name)
-            if wanted := list(dict.fromkeys(cell.at["dataset"] for cell in chosen if self._to_be_brought(cell))):
+            wanted = list(dict.fromkeys(data for cell in chosen for data in self._to_be_brought(paper, cell)))
+            if wanted and artifact.stages():
                 self.plan.wanting[name] = wanted
                 return
             cells = [self.cell(paper, cell, artifact.stages(), artifact.SEEDS) for cell in chosen]
@@ -325,11 +328,12 @@ class _Loader:
         return resolver.page(stated, lambda cell, stage: self.cell(paper, cell, [stage]))
 
     def _there(self, paper: Source) -> list[Cell]:
-        return [cell for cell in paper.cells if not self._to_be_brought(cell)]
+        return [cell for cell in paper.cells if not self._to_be_brought(paper, cell)]
 
-    def _to_be_brought(self, cell: Cell) -> bool:
-        """Tell whether nobody can download the cell's data, and no copy was named or prepared."""
-        name = cell.at["dataset"]
+    def _to_be_brought(self, paper: Source, cell: Cell) -> list[str]:
+        """Return the data of a cell, and of those that it starts from, that have to be brought and are not here."""
+        start, name = paper.here.cells[cell.group].start, cell.at["dataset"]
+        before = self._to_be_brought(paper, checks.cell_before(start, paper.cells)) if start and start.cells else []
         name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
-        return not (self.datasets[name].sources or here)
+        return before if self.datasets[name].sources or here else [*before, name]

@@ -183,7 +183,7 @@ def _entries(frame: pd.DataFrame, spec: Spec, decimals: int | None) -> Iterator[
         if not cells and not any(of_cell(row, cell["at"]) for cell in spec["cells"]):
             cells = [{"protocol": "clean"} | row["at"]]  # said once
         beside = {"metric": row["metric"]} | {name: row[name] for name in WHICH if name in row}
-        state = "not run" if "ours" in frame else ""
+        state = "" if "ours" not in frame or row["at"].get("model") in spec.get("works", {}) else "not run"
         theirs = {"published": row["value"], "published_spread": row.get("spread")}
         text = state + _printed(row | theirs, spec, alone=not state)
         yield from (Entry(_like(ours, at | beside), text) for at in cells)
@@ -270,6 +270,7 @@ def reading_notes(spec: Spec, frame: pd.DataFrame, csv: str) -> list[str]:
         return printed
     spread = spec.get("spread", None if spec["statistic"] == "best" else USUAL)
     shape = f"ours{' ± spread' if spread else ''} (n){' / in print' if printed else ''}"
+    shape += "; of other works what they print" if printed and "works" in spec else ""
     around = f", ± their {CALLED[spread]}; no ± where n is 1 or all are equal" if spread else ""
     ours = f"Ours: the {spec['statistic']} of n trainings, one a seed{around}."
     simulated = [SIMULATED] if any("simulated" in cell for cell in spec["cells"]) else []
