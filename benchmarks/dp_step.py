@@ -1,6 +1,7 @@
 """The cost of a private step against its plain twin: time and memory of one physical batch, method by method.
 
     python benchmarks/dp_step.py [full | quick]      -> results/benchmarks/dp_step.json, .md, .svg
+    python benchmarks/dp_step.py only NAME …         -> the same of the full cases of these networks (networks.py)
     python benchmarks/dp_step.py columns FILE.json …  -> a table with a column for each of these results
 
 Every method gets the same weights and the same images. In each round every method has its turn, so that whatever else
@@ -213,6 +214,8 @@ FULL = [
     Case("densenet121", 1, 32),
     Case("efficientnet_b0", 1, 64),
     Case("resnet50", 1, 8),
+    Case("wrn28-10", 1, 16),
+    Case("nf_resnet50", 1, 8),
     Case("demo resnet9", 1, 128),
     Case("demo wrn", 1, 128),
     Case("lenet", 1, 64),
@@ -465,14 +468,16 @@ def settle_threads(case: Case) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time and memory of a private step, beside its plain twin.")
-    parser.add_argument("scope", nargs="?", choices=["full", "quick", "columns"], default="full")
-    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("scope", nargs="?", choices=["full", "quick", "only", "columns"], default="full")
+    parser.add_argument("of", nargs="*", help="the names of networks for only, the files for columns")
     asked = parser.parse_args()
     if asked.scope == "columns":
-        print(columns(asked.files))
+        print(columns([Path(file) for file in asked.of]))
         return
     quick = asked.scope == "quick"
     cases, rounds = (QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)
+    if asked.scope == "only":
+        cases = [case for case in FULL if case.name in asked.of]
     rows, choices = [], {}
     for n, case in enumerate(cases):
         print(f"{n + 1} of {len(cases)}: {case}", file=sys.stderr, flush=True)
