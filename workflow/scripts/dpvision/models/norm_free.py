@@ -6,7 +6,7 @@ first block of a stage gives up its input for a shortcut of what it was divided 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,10 @@ from torch.nn import functional as F
 from dpvision.models.layers import SamePadding, StandardizedConv2d
 
 ALPHA = 0.2
-ACTIVATIONS = {"relu": (F.relu, 1.7139588594436646), "gelu": (F.gelu, 1.7015043497085571)}
+ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], float]] = {
+    "relu": (F.relu, 1.7139588594436646),
+    "gelu": (F.gelu, 1.7015043497085571),
+}
 """Functions, and what makes their output's variance 1 where the input is normal."""
 
 

@@ -23,7 +23,7 @@ def build(model: dict, classes: int, channels: int) -> nn.Module:
         if isinstance(module, (nn.Dropout, torchvision.ops.StochasticDepth)):
             module.p = 0.0
         elif hasattr(module, "drop_prob"):  # timm's stochastic depth
-            module.drop_prob = 0.0
+            module.drop_prob = 0.0  # type: ignore[assignment]
     return network
 
 

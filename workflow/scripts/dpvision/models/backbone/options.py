@@ -12,23 +12,26 @@ BY_EXAMPLE = ("convnext_tiny",)  # normalise each example by itself; the others 
 
 
 class Options(Network):
-    """A network of torchvision's or timm's for colour images, with its batch normalisation, without dropout and stochastic depth."""
+    """A network of torchvision's or timm's for colour images, with its batch normalisation; nothing in it is random."""
 
     family: Literal["backbone"]
     """Architecture of the network."""
-    network: Literal[
-        "convnext_tiny",
-        "densenet121",
-        "efficientnet_b0",
-        "mobilenet_v2",
-        "mobilenet_v3_large",
-        "mobilenet_v3_small",
-        "regnet_y_400mf",
-        "resnet18",
-        "resnet34",
-        "resnet50",
-        "wide_resnet50_2",
-    ] | Annotated[str, Field(pattern=TIMM)]
+    network: (
+        Literal[
+            "convnext_tiny",
+            "densenet121",
+            "efficientnet_b0",
+            "mobilenet_v2",
+            "mobilenet_v3_large",
+            "mobilenet_v3_small",
+            "regnet_y_400mf",
+            "resnet18",
+            "resnet34",
+            "resnet50",
+            "wide_resnet50_2",
+        ]
+        | Annotated[str, Field(pattern=TIMM)]
+    )
     """Its name in torchvision, or any in timm behind `timm/`. Nothing is downloaded for it: weights come from an entry in
     config/weights.yaml."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dpvision.models.options import Layer, Network, faults_of_widths
+from dpvision.models.options import Layer, Network, bottlenecks, faults_of_widths
 
 DEPTHS = {14: (1, 1, 1, 1), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3)}
 """Blocks in each stage."""
@@ -40,20 +40,5 @@ CATALOGUE = {
 
 
 def layers(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
-    """Yield the convolutions and the linear layer."""
-    channels, height, width = shape
-    inputs = round(64 * model["width"])
-    yield Layer(channels, inputs, 7, -(-height // 2) * -(-width // 2))
-    before = -(-height // 4) * -(-width // 4)
-    for stage, blocks in enumerate(DEPTHS[model["depth"]]):
-        inner = round(64 * model["width"]) * 2**stage
-        positions = -(-height // 2 ** (stage + 2)) * -(-width // 2 ** (stage + 2))
-        for block in range(blocks):
-            if block == 0:
-                yield Layer(inputs, 4 * inner, 1, positions)
-            yield Layer(inputs, inner, 1, positions if block else before)
-            yield Layer(inner, inner, 3, positions)
-            yield Layer(inner, 4 * inner, 1, positions)
-            inputs = 4 * inner
-        before = positions
-    yield Layer(inputs, classes, 1, 1)
+    """Return the convolutions and the linear layer."""
+    return bottlenecks(DEPTHS[model["depth"]], model["width"], shape, classes)
