@@ -1,6 +1,8 @@
 """The cost of a private step against its plain twin: time and memory of one physical batch, method by method.
 
     python benchmarks/dp_step.py [full | quick]      -> results/benchmarks/dp_step.json, .md, .svg
+    python benchmarks/dp_step.py only NAME …         -> the same of the full cases of these networks (networks.py)
+    OMP_NUM_THREADS=1 … --processor-time             -> the same on a machine with other work: what one thread itself took
     python benchmarks/dp_step.py columns FILE.json …  -> a table with a column for each of these results
 
 Every method gets the same weights and the same images. In each round every method has its turn, so that whatever else
@@ -52,6 +54,7 @@ from dpvision.training.machine import device
 from dpvision.training.precision import in_precision
 from networks import CLASSES, NETWORKS
 
+Clock = Callable[[], float]
 OUT = Path(__file__).parents[1] / "results" / "benchmarks"
 CLIP = 1.0
 ALL_THREADS = torch.get_num_threads()
@@ -213,6 +216,8 @@ FULL = [
     Case("densenet121", 1, 32),
     Case("efficientnet_b0", 1, 64),
     Case("resnet50", 1, 8),
+    Case("wrn28-10", 1, 8),
+    Case("nf_resnet50", 1, 4),
     Case("demo resnet9", 1, 128),
     Case("demo wrn", 1, 128),
     Case("lenet", 1, 64),
@@ -231,15 +236,15 @@ QUICK = [
 # --- time ---
 
 
-def timed(way: Way, images: Tensor, labels: Tensor) -> float:
+def timed(way: Way, images: Tensor, labels: Tensor, clock: Clock = time.perf_counter) -> float:
     """Return the seconds of one call; the mean over several where it is short."""
-    calls, begun = 0, time.perf_counter()
+    calls, begun = 0, clock()
     while True:
         _synchronise()
         way(images, labels)
         _synchronise()
         calls += 1
-        if (passed := time.perf_counter() - begun) > SHORT:
+        if (passed := clock() - begun) > SHORT:
             return passed / calls
 
 
@@ -258,7 +263,7 @@ class Measured:
     deciding: float  # seconds of our first call
 
 
-def measure(case: Case, rounds: dict[str, int]) -> Measured:
+def measure(case: Case, rounds: dict[str, int], clock: Clock = time.perf_counter) -> Measured:
     images, labels = case.data()
     ways: dict[str, Any] = {}
     measured = Measured({}, {}, {}, 0.0)
@@ -266,7 +271,7 @@ def measure(case: Case, rounds: dict[str, int]) -> Measured:
     for method in case.methods():
         try:
             way: Any = METHODS[method](case.network(), CLIP)
-            begun = time.perf_counter()
+            begun = clock()
             found = way(images, labels)
         except (NotImplementedError, RuntimeError, ValueError, AttributeError) as error:  # errors of other libraries' methods
             if method not in REFERENCES:
@@ -274,7 +279,7 @@ def measure(case: Case, rounds: dict[str, int]) -> Measured:
             measured.notes[method] = str(error).strip().splitlines()[0]
             continue
         if method == OURS:
-            measured.deciding, measured.choices = time.perf_counter() - begun, way.choices
+            measured.deciding, measured.choices = clock() - begun, way.choices
             found = way(images, labels)  # the first call was for its choices
             ways[OUR_PLAIN] = OurPlain(case.network(), way.choices)
         if method == "opacus hooks":
@@ -287,7 +292,7 @@ def measure(case: Case, rounds: dict[str, int]) -> Measured:
     for n in range(max(rounds.values())):
         for method, way in ways.items():
             if n < rounds[method]:
-                measured.times[method].append(timed(way, images, labels))
+                measured.times[method].append(timed(way, images, labels, clock))
     return measured
 
 
@@ -465,19 +470,23 @@ def settle_threads(case: Case) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time and memory of a private step, beside its plain twin.")
-    parser.add_argument("scope", nargs="?", choices=["full", "quick", "columns"], default="full")
-    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("scope", nargs="?", choices=["full", "quick", "only", "columns"], default="full")
+    parser.add_argument("--processor-time", action="store_true", help="beside other work; wants OMP_NUM_THREADS=1")
+    parser.add_argument("of", nargs="*", help="the names of networks for only, the files for columns")
     asked = parser.parse_args()
     if asked.scope == "columns":
-        print(columns(asked.files))
+        print(columns([Path(file) for file in asked.of]))
         return
     quick = asked.scope == "quick"
     cases, rounds = (QUICK, QUICK_ROUNDS) if quick else (FULL, FULL_ROUNDS)
+    if asked.scope == "only":
+        cases = [case for case in FULL if case.name in asked.of]
+    clock = time.process_time if asked.processor_time else time.perf_counter
     rows, choices = [], {}
     for n, case in enumerate(cases):
         print(f"{n + 1} of {len(cases)}: {case}", file=sys.stderr, flush=True)
         settle_threads(case)
-        measured = measure(case, rounds)
+        measured = measure(case, rounds, clock)
         peaks = {method: in_a_process_of_its_own(peak_mb, case, method, measured.choices) for method in measured.times}
         rows += rows_of(case, measured, peaks)
         choices[str(case)] = measured.choices

@@ -75,6 +75,8 @@ NETWORKS = {
     "densenet121": of_the_catalogue("densenet121", stem="original"),
     "efficientnet_b0": of_the_catalogue("efficientnet_b0", stem="original"),
     "resnet50": of_the_catalogue("resnet50", (3, 160, 160)),
+    "wrn28-10": of_the_catalogue("wrn28-10"),
+    "nf_resnet50": of_the_catalogue("nf_resnet50", (3, 224, 224)),
     "demo resnet9": of_the_catalogue("resnet9, width 1/8", (1, 8, 8), threads=1),
     "demo wrn": of_the_catalogue("wrn16-4", (1, 8, 8), threads=1, label="WRN-10-1", depth=10, width=1),
     "lenet": Network("LeNet", lenet, (1, 28, 28), threads=1),

@@ -242,16 +242,19 @@ def test_results_of_several_machines_stand_side_by_side(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_writes_its_files(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("asked", [["quick"], ["only", "wrn16-4", "--processor-time"]], ids=" ".join)
+def test_a_run_writes_its_files(tmp_path, monkeypatch, capsys, asked):
     monkeypatch.setitem(NETWORKS, "wrn16-4", Network("tiny WRN", lambda: build(WRN.model_dump(), 10, 3), threads=1))
-    monkeypatch.setattr(dp_step, "QUICK", [Case("wrn16-4", 1, 3), Case("wrn16-4", 2, 2, "bfloat16")])
+    cases = [Case("wrn16-4", 1, 3), Case("wrn16-4", 2, 2, "bfloat16")]
+    monkeypatch.setattr(dp_step, "QUICK", cases)
+    monkeypatch.setattr(dp_step, "FULL", [Case("resnet9", 1, 64), *cases])
     monkeypatch.setattr(dp_step, "OUT", tmp_path)
     monkeypatch.setattr(dp_step, "SHORT", 0)
     monkeypatch.setattr(dp_step, "in_a_process_of_its_own", lambda function, *arguments: 1.0)
-    monkeypatch.setattr(sys, "argv", ["dp_step.py", "quick"])
+    monkeypatch.setattr(sys, "argv", ["dp_step.py", *asked])
     dp_step.main()
     result = json.loads((tmp_path / "dp_step.json").read_text())
-    assert len(result["rows"]) == 5 + 4 and result["quick"]
+    assert len(result["rows"]) == 5 + 4 and result["quick"] == (asked == ["quick"])
     assert not any(row["note"] for row in result["rows"])
     assert set(result["choices"]) == {"wrn16-4/1/3/float32", "wrn16-4/2/2/bfloat16"}
     shown = capsys.readouterr()

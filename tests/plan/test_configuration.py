@@ -44,7 +44,9 @@ DELTA = "    delta: 1.0e-5\n"
 CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
 BEFORE = "  scaleresnet9:\n    family"
-FAMILIES = '"backbone" or "linear" or "resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
+FAMILIES = (
+    '"backbone" or "linear" or "nf_resnet" or "nfnet" or "resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
+)
 OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize, norm, bias"
 FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
 

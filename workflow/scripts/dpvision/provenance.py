@@ -15,7 +15,7 @@ from dpvision.files import digest, file_digest
 from dpvision.source import ROOT, source
 
 LOCK = ROOT / "envs" / "requirements.lock"
-PACKAGES = ("numpy", "opacus", "optuna", "pandas", "pyhessian", "scipy", "snakemake", "torch", "torchvision")
+PACKAGES = ("numpy", "opacus", "optuna", "pandas", "pyhessian", "scipy", "snakemake", "timm", "torch", "torchvision")
 
 
 class Origin:

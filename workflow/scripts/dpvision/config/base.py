@@ -14,8 +14,9 @@ PATTERNS = {  # what a message says instead of the pattern
     r"^[a-z][a-z0-9_]*$": "a name of small letters, digits and underscores that begins with a letter",
     r"^[0-9a-f]{32}$": "an MD5: 32 hexadecimal digits, small letters",
     r"^[0-9a-f]{64}$": "a SHA-256: 64 hexadecimal digits, small letters",
+    r"^timm/[a-z0-9_]+$": "a name of timm's behind timm/, as in timm/vit_base_patch16_224",
 }
-NAME, MD5, SHA256 = PATTERNS
+NAME, MD5, SHA256, TIMM = PATTERNS
 
 Item = TypeVar("Item")
 

@@ -83,3 +83,22 @@ def counts_of_layers(layers: Iterable[Layer]) -> Counts:
     outputs = [layer.outputs * layer.positions for layer in layers]
     weights = sum(layer.weights for layer in layers)
     return Counts(sum(layer.weights * layer.positions for layer in layers), weights, sum(outputs), max(outputs))
+
+
+def bottlenecks(depths: Iterable[int], factor: float, shape: list[int], classes: int) -> Iterator[Layer]:
+    """Yield the layers of a ResNet of bottlenecks, 7x7 stem and max pooling; `factor` multiplies its channels."""
+    channels, height, width = shape
+    inputs = round(64 * factor)
+    yield Layer(channels, inputs, 7, -(-height // 2) * -(-width // 2))
+    c, before = inputs, -(-height // 4) * -(-width // 4)
+    for stage, blocks in enumerate(depths):
+        positions = -(-height // 2 ** (stage + 2)) * -(-width // 2 ** (stage + 2))
+        for block in range(blocks):
+            if block == 0:
+                yield Layer(inputs, 4 * c, 1, positions)
+            yield Layer(inputs, c, 1, positions if block else before)
+            yield Layer(c, c, 3, positions)
+            yield Layer(c, 4 * c, 1, positions)
+            inputs = 4 * c
+        c, before = 2 * c, positions
+    yield Layer(inputs, classes, 1, 1)

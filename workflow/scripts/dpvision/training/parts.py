@@ -26,16 +26,21 @@ FIXED = (
 
 
 class FixedBatchNorm(nn.Module):
-    """Batch normalisation by statistics that nothing changes; its state has the names of PyTorch's."""
+    """Batch normalisation by statistics that nothing changes; its state has the names of PyTorch's.
+
+    timm's has the activation inside: that stays.
+    """
 
     def __init__(self, norm: _BatchNorm) -> None:
         super().__init__()
         self.eps, self.weight, self.bias = norm.eps, norm.weight, norm.bias
-        for name, buffer in norm.named_buffers():
+        for name, buffer in norm.named_buffers(recurse=False):
             self.register_buffer(name, buffer)
+        self.act = getattr(norm, "act", nn.Identity())
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)  # type: ignore[arg-type]
+        normed = F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)  # type: ignore[arg-type]
+        return self.act(normed)
 
 
 def head_of(network: nn.Module) -> tuple[str, nn.Linear]:

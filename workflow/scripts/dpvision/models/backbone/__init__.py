@@ -1,1 +1,1 @@
-"""torchvision's networks as they are, to begin with public weights."""
+"""torchvision's and timm's networks as they are, to begin with public weights."""

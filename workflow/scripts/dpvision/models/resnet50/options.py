@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dpvision.config.base import Groups, Searched
-from dpvision.models.options import Layer, Network, faults_of_widths
+from dpvision.models.options import Layer, Network, bottlenecks, faults_of_widths
 
 
 class Options(Network):
@@ -37,19 +37,5 @@ CATALOGUE = {
 
 
 def layers(model: dict[str, Any], shape: list[int], classes: int) -> Iterator[Layer]:
-    """Yield the convolutions and the linear layer."""
-    channels, height, width = shape
-    inputs = round(64 * model["width"])
-    yield Layer(channels, inputs, 7, -(-height // 2) * -(-width // 2))
-    c, before = inputs, -(-height // 4) * -(-width // 4)
-    for stage, blocks in enumerate((3, 4, 6, 3)):
-        positions = -(-height // 2 ** (stage + 2)) * -(-width // 2 ** (stage + 2))
-        for block in range(blocks):
-            if block == 0:
-                yield Layer(inputs, 4 * c, 1, positions)
-            yield Layer(inputs, c, 1, positions if block else before)
-            yield Layer(c, c, 3, positions)
-            yield Layer(c, 4 * c, 1, positions)
-            inputs = 4 * c
-        c, before = 2 * c, positions
-    yield Layer(inputs, classes, 1, 1)
+    """Return the convolutions and the linear layer."""
+    return bottlenecks((3, 4, 6, 3), model["width"], shape, classes)

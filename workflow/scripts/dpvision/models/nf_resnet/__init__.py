@@ -1,0 +1,1 @@
+"""NF-ResNets: residual networks without normalisation, which De et al. 2022 train on ImageNet."""

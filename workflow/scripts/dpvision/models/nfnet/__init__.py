@@ -1,0 +1,1 @@
+"""NFNets: larger networks without normalisation, whose features De et al. 2022 classify."""
