@@ -107,6 +107,10 @@ def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[
         if dataset.validation >= dataset.train:
             left = f"must be below {dataset.train}, the training examples it is taken from"
             yield complaint(documents, (name, "validation"), left, dataset.validation)
+        if not dataset.files and not (dataset.streamed and not dataset.sources):
+            yield complaint(documents, (name, "files"), "must name the raw files, and the MD5 of each")
+        if dataset.streamed and dataset.shape[1] != dataset.shape[2]:
+            yield complaint(documents, (name, "shape"), "must be square: streamed pictures become squares", dataset.shape)
         for key, values in (("mean", dataset.mean), ("std", dataset.std)):
             if len(values) != dataset.shape[0]:
                 yield complaint(documents, (name, key), f"must have {dataset.shape[0]} values, one a channel", values)
@@ -298,7 +302,7 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, (*group, "split", "validation"), below, cell.split.validation)
             continue
         of_data = f"{data} trains on N = {count} examples, {dataset.train} less {cell.split.validation} held out"
-        for path, fault in [*_of_recipe(cell, count, of_data), *_of_held_out(cell, paper)]:
+        for path, fault in [*_of_recipe(cell, count, of_data), *_of_held_out(cell, paper), *_of_views(cell, dataset)]:
             if cell.varied:
                 yield complaint(documents, group, f"with {named(cell.varied)}: {'.'.join(path)}: {fault}")
             else:
@@ -468,6 +472,14 @@ def _of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str
     if cell.varied:
         private = cell.at["epsilon"] is not None and "train" not in cell.at
         yield from ((("model", key), fault) for key, fault in cell.model.faults(private))
+
+
+def _of_views(cell: Cell, dataset: Dataset) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what is wrong with views that are cropped from larger images, where there are none."""
+    views = cell.recipe.augmentation
+    if views and views.resize > 1 and not dataset.streamed:
+        kept = f"{cell.at['dataset']} is kept at the size of its images, and is not `streamed`"
+        yield ("recipe", "augmentation"), f"must leave resize out: {kept}; crops come from pixels around it (pad)"
 
 
 def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:
