@@ -52,7 +52,8 @@ def decoded(content: bytes, shape: tuple[int, int, int]) -> np.ndarray:
         colours = picture.convert("RGB" if channels == 3 else "L")
     side = min(colours.size)
     left, top = (colours.width - side) // 2, (colours.height - side) // 2
-    resized = colours.resize((width, height), Image.Resampling.BICUBIC, (left, top, left + side, top + side))
+    square = colours.crop((left, top, left + side, top + side))  # and not resize's own box, whose edges see what lies beside
+    resized = square.resize((width, height), Image.Resampling.BICUBIC)
     return np.asarray(resized).reshape(height, width, channels).transpose(2, 0, 1)
 
 
@@ -111,8 +112,9 @@ def _finished(images: np.ndarray, under_way: list[Future[None]]) -> np.ndarray:
 
 
 def _mended(root: Path) -> str:
+    raw = os.path.normpath(root.parent / os.readlink(root))
     return (
-        f"bring it back, and the same command goes on. If all pictures were moved, lead the link {root} to them; if they are "
+        f"bring it back, and the same command goes on. If all pictures were moved, lead {raw} to them, a link; if they are "
         f"to be others, delete the folder {root.parent} so that all are looked at again"
     )
 
