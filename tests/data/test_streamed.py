@@ -1,4 +1,4 @@
-"""Folders of ImageNet's and Places' layouts become an index; what is broken is named, and pictures are decoded when asked for."""
+"""Folders of ImageNet's and Places' layouts become an index, what is broken is named; pictures are decoded when asked for."""
 
 import logging
 import os

@@ -136,7 +136,7 @@ def test_a_retry_asks_for_more_up_to_the_limit(configuration):
     planned = configuration.plan()
     assert [asked(planned, "train", a_cost(400), attempt)["runtime"] for attempt in (1, 2, 4)] == [400, 800, 1440]
     assert [asked(planned, "train", a_cost(400, 2), attempt)["mem_mb"] for attempt in (1, 2, 3)] == [8000, 12000, 16000]
-    assert [asked(planned, "prepare", None, attempt)["runtime"] for attempt in (1, 2)] == [30, 60]
+    assert [asked(planned, "prepare", None, attempt)["runtime"] for attempt in (1, 2)] == [120, 240]
 
 
 def test_only_what_computes_asks_for_a_gpu(configuration):

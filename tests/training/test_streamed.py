@@ -1,4 +1,4 @@
-"""A training on picture files is, to the bit, the one on an array of the same images; killed and resumed, it is the same too."""
+"""A training on picture files is, to the bit, that on an array of the same images; killed and resumed, it is the same too."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -60,11 +60,9 @@ def mapped(streamed) -> Prepared:
 
 
 def start(make: Callable[..., Training], changes: dict[str, Any], data: Prepared) -> Training:
+    """Return a training of six steps, in two epochs."""
     made = make({"recipe.batch": 20, "recipe.epochs": 1, **changes}, data, 8)
-    few = {"ends": [3, 6], "planned": 6}
-    for key, value in few.items():
-        setattr(made, key, value)
-    made.validation = made.test
+    made.ends, made.planned, made.validation = [3, 6], 6, made.test
     return made
 
 
@@ -90,17 +88,18 @@ def test_it_samples_and_trains_as_on_mapped_images(training, streamed, mapped, a
 
 def test_views_are_crops_of_larger_images_and_evaluation_sees_the_images(training, streamed):
     run = start(training, RECIPE, streamed)
-    seen: dict[str, list[tuple[int, ...]]] = {"larger": [], "view": []}
+    sizes = set()
     make = run.views.make
-    run.views.make = lambda images, drawn: (
-        seen["larger"].append(tuple(images.shape[1:])) or seen["view"].append(tuple(made.shape[2:])) or made
-        if (made := make(images, drawn)) is not None
-        else None
-    )
+
+    def seen(images: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        made = make(images, drawn)
+        sizes.add((images.shape[1:], made.shape[2:]))
+        return made
+
+    run.views.make = seen
     run.step()
     run.step.decide()
-    assert set(seen["larger"]) == {(1, 10, 10)}
-    assert set(seen["view"]) == {(1, 8, 8)}
+    assert sizes == {((1, 10, 10), (1, 8, 8))}
     assert run.train.batch(slice(0, 3))[0].shape == (3, 1, 8, 8)
 
 

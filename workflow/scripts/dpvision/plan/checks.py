@@ -1,5 +1,6 @@
 """Checks of what is right in itself and wrong beside other values: each yields one line for each fault."""
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -306,7 +307,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             if cell.varied:
                 yield complaint(documents, group, f"with {named(cell.varied)}: {'.'.join(path)}: {fault}")
             else:
-                yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, getattr(cell.recipe, path[1]))
+                value = functools.reduce(getattr, path[1:], cell.recipe)
+                yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, value)
         if cell.at["search"] and cell.at["protocol"] == "clean" and not _split_of_trials(cell, paper).validation:
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
         for fault in _of_first_step(cell, count):
@@ -479,7 +481,7 @@ def _of_views(cell: Cell, dataset: Dataset) -> Iterator[tuple[tuple[str, ...], s
     views = cell.recipe.augmentation
     if views and views.resize > 1 and not dataset.streamed:
         kept = f"{cell.at['dataset']} is kept at the size of its images, and is not `streamed`"
-        yield ("recipe", "augmentation"), f"must leave resize out: {kept}; crops come from pixels around it (pad)"
+        yield ("recipe", "augmentation", "resize"), f"must be 1: {kept}; crops come from pixels around an image (pad)"
 
 
 def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:
