@@ -3,6 +3,7 @@
 What is broken is found here, in parallel, and not by a training that has gone on for days.
 """
 
+import hashlib
 import logging
 import os
 from collections.abc import Iterator
@@ -17,7 +18,6 @@ from dpvision.data.filling import Filling
 from dpvision.data.pictures import Listed, Listing, in_words
 from dpvision.data.streamed import UNREADABLE, decoded, entry, sha256
 from dpvision.errors import UserError
-from dpvision.files import digest
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Tree(Listed):
         broken = []
         for split in SPLITS:
             paths = [os.fsencode(path) for path in getattr(self.listing, split)]
-            whose = {"listing": digest([path.hex() for path in paths]), "shape": self.image}
+            whose = {"listing": hashlib.sha256(b"\0".join(paths)).hexdigest(), "shape": self.image}
             index = self.indices[split] = Filling(folder, split, whose, (len(paths),), entry(max(map(len, paths))))
             index.fill(self._looked_at(paths[index.done :], index.array.dtype, threads), name)
             for place in np.flatnonzero(index.array["bytes"] == BROKEN):
