@@ -15,7 +15,7 @@
 # make bench             measure what a private step costs: BENCH=quick in three minutes, else twelve
 # make bench-plan        measure what the plan costs, up to 10,000 runs, in two minutes
 # make bench-hessian     measure what a product of the Hessian with a vector costs, in four minutes
-# make bench-decoding    measure what decoding pictures costs beside a private step, in two minutes
+# make bench-decoding    measure what decoding pictures costs beside a private step, in a minute
 # make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
 # make lock              resolve the dependencies anew, with hashes
 # make schema            write the JSON schemas of the configuration, and config/README.md
