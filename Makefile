@@ -15,6 +15,7 @@
 # make bench             measure what a private step costs: BENCH=quick in three minutes, else twelve
 # make bench-plan        measure what the plan costs, up to 10,000 runs, in two minutes
 # make bench-hessian     measure what a product of the Hessian with a vector costs, in four minutes
+# make bench-decoding    measure what decoding pictures costs beside a private step, in a minute
 # make bench-simulation  train both ways, to see how well the scale simulate predicts, in ten minutes
 # make lock              resolve the dependencies anew, with hashes
 # make schema            write the JSON schemas of the configuration, and config/README.md
@@ -24,7 +25,7 @@ CORES ?= 2
 BENCH ?= full
 BIN := .venv/bin
 
-.PHONY: help setup demo demo-all laptop test test-all check format lint reproduce test-report test-planted test-cluster bench bench-plan bench-hessian bench-simulation lock schema
+.PHONY: help setup demo demo-all laptop test test-all check format lint reproduce test-report test-planted test-cluster bench bench-plan bench-hessian bench-decoding bench-simulation lock schema
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -76,6 +77,9 @@ bench-plan: setup
 
 bench-hessian: setup
 	@$(BIN)/python benchmarks/hessian.py
+
+bench-decoding: setup
+	@$(BIN)/python benchmarks/decoding.py
 
 bench-simulation: setup
 	@$(BIN)/python benchmarks/simulation.py

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpvision.data.augmentation import RATIOS, SHARES, Views, mirrored
+from dpvision.data.augmentation import RATIOS, SHARES, Views, margin_of, mirrored
 from dpvision.vision import torchvision
 
 
@@ -164,3 +164,30 @@ def test_a_cut_of_the_sample_changes_no_view():
     drawn = views.draw(50)
     parts = [views.make(*part) for part in zip(images.split(7), drawn.split(7), strict=True)]
     assert torch.equal(torch.cat(parts), views.make(images, drawn))
+
+
+@settings(max_examples=40, deadline=None)
+@given(side=st.integers(1, 8), margin=st.integers(0, 5), pad=st.integers(0, 2), seed=st.integers(0, 99))
+def test_views_of_larger_images_are_crops_from_anywhere_in_them(side, margin, pad, seed):
+    larger = torch.arange(2.0 * (side + margin) ** 2).reshape(2, 1, side + margin, side + margin)
+    views = Views(pad, 0.5, 3, True, torch.Generator().manual_seed(seed), margin=margin)
+    drawn = views.draw(2)
+    made = views.make(larger, drawn)
+    assert made.shape == (2, 3, 1, side, side)
+    middle = margin // 2
+    assert torch.equal(made[:, 0], larger[:, :, middle : middle + side, middle : middle + side])
+    for image, of_image, found in zip(larger.numpy(), drawn[..., :3].int().tolist(), made.numpy(), strict=True):
+        around = np.pad(image, ((0, 0), (pad, pad), (pad, pad)), mode="symmetric")
+        for (down, right, turned), view in zip(of_image, found, strict=True):
+            top, left = pad + middle + down, pad + middle + right
+            assert min(top, left) >= 0
+            assert max(top, left) <= margin + 2 * pad
+            crop = around[:, top : top + side, left : left + side]
+            assert np.array_equal(view, crop[:, :, ::-1] if turned else crop)
+
+
+def test_every_crop_of_a_larger_image_is_drawn_as_often():
+    views = Views(0, 0.5, 1, False, torch.Generator().manual_seed(0), margin=3)
+    shifts = views.draw(20_000)[:, 0, 0].int() + 1
+    assert stats.chisquare(shifts.bincount(minlength=4)).pvalue > 1e-3
+    assert (margin_of(224, 1.2), margin_of(320, 1.2), margin_of(256, 1.2), margin_of(224, 1.0)) == (44, 64, 51, 0)

@@ -32,7 +32,8 @@ RECIPE = (
     "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, noise, augmentation, "
 )
 RECIPE += "averaging, simulate, stop, precision, gpus"
-DATASETS = "cifar10, cifar100, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet, imagenet32"
+DATASETS = "cifar10, cifar100, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet, imagenet32, imagenet, "
+DATASETS += "imagenet320, places365, digits_files"
 OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -157,7 +158,7 @@ SPOILT = [
         "    clip: 1.5",
         "    clip: 1.5\n    augmentation: {pad: 4, flip: 0.5, views: 16, original: true}",
         'recipes.resnet9.augmentation.original = true: unknown key. Did you mean "include_original"? '
-        "Allowed here: pad, border, rotate, flip, erase, views, include_original",
+        "Allowed here: pad, resize, border, rotate, flip, erase, views, include_original",
     ),
     Spoilt(
         "a momentum of the wrong optimiser",
@@ -906,6 +907,28 @@ SPOILT = [
         "shape: [3, 32, 32]",
         "shape: [32, 32]",
         "cifar10.shape = [32, 32]: must be a list of 3 values",
+    ),
+    Spoilt(
+        "raw files that nothing proves, of data that is prepared as arrays",
+        DATA,
+        "  files:\n    digits.csv.gz: 9b335364a7bfd63947c7480a5bd51f2d\n  classes: 5\n  shape: [1, 8, 8]\n  train: 717",
+        "  classes: 5\n  shape: [1, 8, 8]\n  train: 717",
+        "digits_low.files: must name the raw files, and the MD5 of each",
+    ),
+    Spoilt(
+        "pictures that would become no squares",
+        DATA,
+        "shape: [3, 224, 224]\n  train: 1281167",
+        "shape: [3, 224, 192]\n  train: 1281167",
+        "imagenet.shape = [3, 224, 192]: must be square: streamed pictures become squares",
+    ),
+    Spoilt(
+        "crops of larger images, where there are none",
+        PAPER,
+        "    clip: 1.5",
+        "    clip: 1.5\n    augmentation: {pad: 0, flip: 0.5, views: 4, resize: 1.2}",
+        "recipes.resnet9.augmentation.resize = 1.2: must be 1: cifar10 is kept at the size of its images, and is not "
+        "`streamed`; crops come from pixels around an image (pad)",
     ),
     Spoilt(
         "an MD5 in capitals",

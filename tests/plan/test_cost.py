@@ -136,7 +136,7 @@ def test_a_retry_asks_for_more_up_to_the_limit(configuration):
     planned = configuration.plan()
     assert [asked(planned, "train", a_cost(400), attempt)["runtime"] for attempt in (1, 2, 4)] == [400, 800, 1440]
     assert [asked(planned, "train", a_cost(400, 2), attempt)["mem_mb"] for attempt in (1, 2, 3)] == [8000, 12000, 16000]
-    assert [asked(planned, "prepare", None, attempt)["runtime"] for attempt in (1, 2)] == [30, 60]
+    assert [asked(planned, "prepare", None, attempt)["runtime"] for attempt in (1, 2)] == [120, 240]
 
 
 def test_only_what_computes_asks_for_a_gpu(configuration):
@@ -206,3 +206,15 @@ def test_a_job_s_cost_is_that_of_its_stage_by_its_spec_and_the_scale_s_physical_
 def test_to_prepare_data_costs_next_to_nothing(configuration):
     planned = configuration.plan()
     assert [resources.cost_of(planned, ("data", name)) for name in planned.of("data")] == [None]
+
+
+def test_data_in_files_and_a_great_many_features_are_not_counted_as_memory():
+    model = MODELS["resnet9"].model_dump()
+    few = run_of(model, [3, 224, 224])
+    streamed = {**few, "data": {**few["data"], "streamed": True, "train": 5_000_000}}
+    held, in_files = (cost.training(run, 8).memory for run in (few, streamed))
+    assert held - in_files > 2 * 60_000 * 3 * 224 * 224 - 300 * 5_010_000
+    head = {"family": "linear", "slug": "linear", "constant": 0.1}
+    kinds = [{"kind": "features", "shape": [3072], "train": train} for train in (60_000, 1_281_167)]
+    some, many = (cost.training({**few, "model": head, "data": {**few["data"], **kind}}, 8).memory for kind in kinds)
+    assert some - many == 60_000 * 3072 * 6  # of the many only the test examples are held

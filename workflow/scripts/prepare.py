@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 with logs.job(snakemake.log[0]):
     from dpvision.data.prepare import prepare
 
-    prepare(snakemake.params.spec, Path(snakemake.input.files).parent, Path(snakemake.output.dataset).parent)
+    prepare(snakemake.params.spec, Path(snakemake.input.files).parent, Path(snakemake.output.dataset).parent, snakemake.threads)

@@ -20,8 +20,7 @@ def count(spec: Spec, trained: "Trained", folder: Path) -> None:
     examples = trained.test_examples()
     network = in_precision(trained.network, trained.run["recipe"]["precision"])
     there, right = torch.zeros(2, trained.run["data"]["classes"], dtype=torch.int64)
-    for indices in pieces(torch.arange(len(examples)), trained.physical_batch):
-        images, labels = examples.batch(indices)
+    for images, labels in examples.batches(pieces(torch.arange(len(examples)), trained.physical_batch)):
         found = network(images).argmax(1)
         there += labels.bincount(minlength=len(there)).cpu()
         right += labels[found == labels].bincount(minlength=len(there)).cpu()

@@ -31,9 +31,7 @@ class Trained:
         """Return the first of the examples that it was trained on."""
         data = self.run["data"]
         train, _ = split_of(data)
-        chosen = train[:count]
-        images, labels = self.data.train_images[chosen], self.data.train_labels[chosen]
-        return Examples(images, labels, data["mean"], data["std"], device())
+        return Examples(self.data.train_images, self.data.train_labels, data["mean"], data["std"], device(), rows=train[:count])
 
     def test_examples(self) -> Examples:
         data = self.run["data"]

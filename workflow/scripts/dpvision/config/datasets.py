@@ -52,8 +52,11 @@ class Dataset(Strict):
     reader: Name | None = None
     """File in data/datasets that reads it; null: the one of its own name. `folder`: a folder of pictures with a folder a
     class, which `python -m dpvision try` writes the entry of."""
-    files: Annotated[dict[str, Digest], Field(min_length=1)]
-    """The raw files and their MD5: the one truth about what the data set is."""
+    files: dict[str, Digest] = {}
+    """The raw files and their MD5: the one truth about what the data set is. None: your own folder is, and it is `streamed`."""
+    streamed: bool = False
+    """Its pictures stay in their files and are decoded while networks train, since all of them fit no memory. Each is looked at
+    once before. An image is the square in the middle of a picture, resized to `shape`."""
     classes: Annotated[int, Field(gt=1)]
     """Number of classes."""
     shape: Annotated[list[Positive], Field(min_length=3, max_length=3)]

@@ -13,6 +13,9 @@ class Augmentation(Strict):
 
     pad: Annotated[int, Field(ge=0)]
     """Pixels put around an image; a view is a random crop of the image's size."""
+    resize: Annotated[float, Field(ge=1, lt=2), Later] = 1.0
+    """Size of the image that a view is cropped from, in sizes of the view; above 1 for data sets that are streamed, whose
+    pictures have more to show (De et al.: 1.2)."""
     border: Literal["mirror", "black"] = "mirror"
     """Filling beside an image: its mirror image, the edge mirrored too (De et al.), or black (torchvision's crop)."""
     rotate: Annotated[float, Field(ge=0, le=180)] = 0.0

@@ -10,6 +10,11 @@ from dpvision.secret import Source, integers, uniform
 SHARES, RATIOS = (0.02, 0.33), (0.3, 3.3)  # bounds of an erased rectangle: area to the image's, height to width; torchvision's
 
 
+def margin_of(side: int, resize: float) -> int:
+    """Return by how much an image is larger than its views, where it is resized to so many times their size."""
+    return int(side * resize) - side
+
+
 class Views:
     """A drawer of an example's views: for a whole sample at once, so that its cut into physical batches changes none.
 
@@ -17,6 +22,8 @@ class Views:
     taken with `pad` pixels around it, turned left to right with probability `flip`; with probability `erase` a rectangle
     of it becomes 0, which is the data's mean. What lies beside the image is its mirror image, the edge mirrored too (as
     in numpy's "symmetric"), or, with the border "black", black, which normalised images have as `black`.
+
+    Images may be higher and wider than their views by a `margin`: then crops come from anywhere in them.
     """
 
     def __init__(
@@ -30,18 +37,20 @@ class Views:
         rotate: float = 0.0,
         erase: float = 0.0,
         black: Tensor | None = None,
+        margin: int = 0,
     ) -> None:
         self.pad, self.flip, self.views, self.include_original = pad, flip, views, include_original
-        self.rotate, self.erase = rotate, erase
+        self.rotate, self.erase, self.margin = rotate, erase, margin
         self.black = black if border == "black" else None
         self.generator = generator
 
     def draw(self, examples: int) -> Tensor:
-        """Draw [examples, views, 8]: pixels that the crop lies lower and further right than the image, 1 if turned left to
+        """Draw [examples, views, 8]: pixels that the crop lies lower and further right than the middle, 1 if turned left to
         right, the angle, and of the erased rectangle height and width (none: 0) and place, each as a share of what it can be.
         """
         shape = (examples, self.views)
-        shifts = integers(-self.pad, self.pad + 1, (*shape, 2), self.generator)
+        before = self.margin // 2
+        shifts = integers(-self.pad - before, self.pad + self.margin - before + 1, (*shape, 2), self.generator)
         turned = uniform((*shape, 1), self.generator) < self.flip
         drawn = torch.cat([shifts, turned, torch.zeros(*shape, 5, device=turned.device)], dim=2)
         if self.rotate:
@@ -57,17 +66,22 @@ class Views:
         return drawn
 
     def make(self, images: Tensor, drawn: Tensor) -> Tensor:
-        """Turn [B, C, H, W] into [B, K, C, H, W], contiguous. Each pixel is fetched from its place: nothing is padded."""
-        channels, height, width = images.shape[1:]
+        """Turn [B, C, H, W] into [B, K, C, h, w], contiguous, smaller by the margin. Each pixel is fetched from its place:
+        nothing is padded.
+        """
+        channels, *size = images.shape[1:]
+        height, width = (side - self.margin for side in size)
         down, right, turned, angle, *rectangle = drawn[..., None, None].unbind(2)
         y, x = torch.arange(height, device=images.device)[:, None], torch.arange(width, device=images.device)
         rows, columns = y + down, torch.where(turned == 1, width - 1 - x, x) + right
-        beside, rows, columns = self._within(rows, columns, height, width)
+        if before := self.margin // 2:
+            rows, columns = rows + before, columns + before
+        beside, rows, columns = self._within(rows, columns, *size)
         if self.rotate:
-            rows, columns = _turned(rows, columns, angle, height, width)
-            more, rows, columns = self._within(rows, columns, height, width)
+            rows, columns = _turned(rows, columns, angle, *size)
+            more, rows, columns = self._within(rows, columns, *size)
             beside = beside | more
-        pixels = (rows * width + columns).long().flatten(2)  # [B, K, H * W]
+        pixels = (rows * size[1] + columns).long().flatten(2)  # [B, K, h * w]
         fetched = images.flatten(2)[:, None].expand(-1, drawn.shape[1], -1, -1)
         made = fetched.gather(3, pixels[:, :, None].expand(-1, -1, channels, -1)).unflatten(3, (height, width))
         if self.black is not None:

@@ -14,12 +14,15 @@ from typing import IO, Any
 
 from dpvision import files
 from dpvision.data import SourceFault, datasets, packages, web
+from dpvision.data.streamed import PICTURES, link
 from dpvision.errors import UserError
 
 log = logging.getLogger(__name__)
 
 PAUSES = (2.0, 10.0)
 """Seconds between one try of a download and the next: one more try than pauses."""
+
+FOLDER = "a folder of the user's"  # as it is called in records: its name is private
 
 FAULTS = (SourceFault, OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
 """Errors that a source may raise: damaged, truncated or foreign files, a full disk, a URL that is none."""
@@ -37,6 +40,10 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
     datasets.module(reader)  # an unknown name is an error before the download, not after it
     folder.mkdir(parents=True, exist_ok=True)
     raw = _Raw(name, folder, dataset["files"], reader)
+    if dataset.get("streamed") and not dataset["files"]:
+        _lead_to(raw, own)
+        _write_about(raw, dataset, [FOLDER])
+        return
     raw.delete_wrong()
 
     origins = [] if raw.missing() == list(raw.expected) else ["already there"]
@@ -48,7 +55,7 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         log.info("%s: trying %s", name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
-            source_named = "a folder of the user's" if own else _label(source)  # the name of the user's folder is private
+            source_named = FOLDER if own else _label(source)
             origins.append(source_named + raw.caveat())
 
     if raw.missing():
@@ -56,15 +63,20 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
     for part in folder.glob("*.part"):  # left by a source that broke off before another one answered
         part.unlink()
     log.log(logging.WARNING if raw.unproved else logging.INFO, "%s: raw files: %s", name, "; ".join(origins))
-    files.write_json(
-        folder / "files.json",
-        {
-            "title": dataset["title"],
-            "licence": dataset["licence"],
-            "source": "; ".join(origins),
-            "files": raw.summary(),
-        },
-    )
+    _write_about(raw, dataset, origins)
+
+
+def _lead_to(raw: "_Raw", own: Path | None) -> None:
+    """Put a link to the user's folder, whose pictures stay where they are, among the raw files."""
+    if own is None or not own.is_dir():
+        raise UserError(_no_source(raw, [f"{_label({'kind': 'own', 'folder': own})}: there is no such folder"] if own else []))
+    link(raw.folder / PICTURES, own.absolute())
+    log.info("%s: its pictures stay in your own %s", raw.name, own)
+
+
+def _write_about(raw: "_Raw", dataset: dict[str, Any], origins: list[str]) -> None:
+    about = {"title": dataset["title"], "licence": dataset["licence"], "source": "; ".join(origins)}
+    files.write_json(raw.folder / "files.json", about | {"files": raw.summary()})
 
 
 @dataclass(frozen=True)
@@ -222,12 +234,13 @@ def _label(source: dict[str, Any]) -> str:
 
 
 def _no_source(raw: _Raw, faults: list[str]) -> str:
-    tried = "\n".join(f"  - {fault}" for fault in faults)
+    tried = "\n".join(["", *(f"  - {fault}" for fault in faults)])
+    found = f"could not get {', '.join(raw.missing())}" if raw.expected else "nobody can download it"
+    without = "Without a network: put" if raw.expected else "Put"
+    kept = f"\nWhat is in {raw.folder} already is kept, and a download that broke off goes on there." if raw.expected else ""
     return (
-        f"{raw.name}: could not get {', '.join(raw.missing())}.\n{tried}\n"
-        f"Without a network: put {datasets.understood(raw.reader, list(raw.expected))} into a folder and name it "
-        f"in config/config.yaml:\n"
+        f"{raw.name}: {found}.{tried}\n"
+        f"{without} {datasets.understood(raw.reader, list(raw.expected))} into a folder and name it in config/config.yaml:\n"
         f"  folders: {{{raw.name}: /path/to/it}}\n"
-        f"or on the command line: --config 'folders={{{raw.name}: /path/to/it}}'\n"
-        f"What is in {raw.folder} already is kept, and a download that broke off goes on there."
+        f"or on the command line: --config 'folders={{{raw.name}: /path/to/it}}'{kept}"
     )

@@ -60,7 +60,7 @@ class Archive:
     def read(self, raw: Path) -> "Pictures":
         thing = raw / self.name if (raw / self.name).exists() else raw / UNPACKED
         try:
-            return Pictures(self, thing, self._list(thing))
+            return Pictures(self._list(thing), self, thing)
         except SourceFault as fault:
             raise UserError(f"{thing}: {fault}. The MD5 in config/datasets.yaml is that of another archive.") from fault
 
@@ -107,20 +107,14 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """A data set like `datasets.Arrays`, with images that are decoded while they are written."""
+class Listed:
+    """A data set whose pictures are listed."""
 
-    archive: Archive
-    thing: Path
     listing: Listing
 
     @property
     def class_names(self) -> list[str]:
         return self.listing.class_names
-
-    @property
-    def shape(self) -> list[int]:
-        return list(self.archive.shape)
 
     @property
     def train_labels(self) -> np.ndarray:
@@ -129,6 +123,18 @@ class Pictures:
     @property
     def test_labels(self) -> np.ndarray:
         return np.fromiter(self.listing.test.values(), np.int64)
+
+
+@dataclass(frozen=True)
+class Pictures(Listed):
+    """A data set like `datasets.Arrays`, with images that are decoded while they are written."""
+
+    archive: Archive
+    thing: Path
+
+    @property
+    def shape(self) -> list[int]:
+        return list(self.archive.shape)
 
     def save(self, name: str, file: Path) -> None:
         if name.endswith("_labels"):

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,15 @@ import numpy as np
 
 from dpvision import files
 from dpvision.data import datasets
+from dpvision.data.streamed import PICTURES, link
+from dpvision.data.tree import Tree
 from dpvision.errors import UserError
 from dpvision.provenance import Origin
 
 if TYPE_CHECKING:
     from dpvision.data.pictures import Pictures
+
+    Contents = datasets.Arrays | Pictures | Tree
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +26,19 @@ ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 KINDS = {"md5": "MD5", "sha256": "SHA-256"}
 
 
-def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
-    """Write an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json."""
+def prepare(spec: dict[str, Any], raw: Path, folder: Path, threads: int = 1) -> None:
+    """Write an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json.
+
+    Of data that is streamed, the images' files are indexes of pictures, which lie behind the link PICTURES.
+    """
     origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec.get('reader', spec['name'])}")
     _check_raw(spec, raw)
     contents = datasets.read(spec, raw)
     _check_contents(spec, contents)
+    streamed = contents if isinstance(contents, Tree) else None
+    if streamed:
+        streamed.look_through(spec["name"], folder, threads)
+        link(folder / PICTURES, Path(os.path.relpath(raw.absolute() / PICTURES, folder.absolute())))
     for name in ARRAYS:
         with files.replacing(folder / f"{name}.npy") as beside:
             contents.save(name, beside)
@@ -35,6 +47,8 @@ def prepare(spec: dict[str, Any], raw: Path, folder: Path) -> None:
     files.write_json(
         folder / "provenance.json", origin.provenance(spec, pillow=importlib.metadata.version("pillow"))
     )  # it decodes
+    for index in streamed.indices.values() if streamed else ():
+        index.forget()
     log.info("%s: %d training and %d test examples in %s", spec["name"], spec["train"], spec["test"], folder)
 
 
@@ -52,8 +66,9 @@ def _check_raw(spec: dict[str, Any], raw: Path) -> None:
             raise UserError(f"{spec['name']}: {raw / name} {changed}. {again}")
 
 
-def _check_contents(spec: dict[str, Any], contents: "datasets.Arrays | Pictures") -> None:
-    """Raise where config/datasets.yaml does not fit the raw files: these are right by now."""
+def _check_contents(spec: dict[str, Any], contents: "Contents") -> None:
+    """Raise where config/datasets.yaml does not fit the raw files: these are right by now, but for a folder of the user's."""
+    right = "Bring that folder to it, or put that right there." if spec.get("streamed") else "Put that right there."
     labels = np.concatenate([contents.train_labels, contents.test_labels])
     found = [
         ("train", len(contents.train_labels)),
@@ -65,12 +80,11 @@ def _check_contents(spec: dict[str, Any], contents: "datasets.Arrays | Pictures"
     for key, value in found:
         if value != spec[key]:
             raise UserError(
-                f"{spec['name']}: config/datasets.yaml says {key}: {spec[key]}, the raw files hold {value}. "
-                f"Put that right there."
+                f"{spec['name']}: config/datasets.yaml says {key}: {spec[key]}, the raw files hold {value}. {right}"
             )
 
 
-def _description(spec: dict[str, Any], contents: "datasets.Arrays | Pictures", raw: Path, folder: Path) -> dict[str, Any]:
+def _description(spec: dict[str, Any], contents: "Contents", raw: Path, folder: Path) -> dict[str, Any]:
     about = files.read_json(raw / "files.json")
     return {
         "name": spec["name"],

@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 
 from dpvision import files
-from dpvision.data.datasets import Arrays
+from dpvision.data.streamed import PICTURES, Files
 from dpvision.errors import UserError
 
 
 @dataclass(frozen=True)
-class Prepared(Arrays):
-    """Arrays that are mapped from disk, read-only: an example is read when it is used."""
+class Prepared:
+    """Arrays that are mapped from disk, read-only: an example is read when it is used. Of data that is streamed, files."""
 
+    train_images: np.ndarray | Files
+    train_labels: np.ndarray
+    test_images: np.ndarray | Files
+    test_labels: np.ndarray
+    class_names: list[str]
     digest: str
     """`content_digest` of the arrays."""
 
@@ -22,7 +27,12 @@ class Prepared(Arrays):
 def load(folder: Path, spec: dict[str, Any]) -> Prepared:
     """Open what `prepare` made of `spec`; raise if anything is not what it wrote."""
     description = _description(folder / "dataset.json", files.digest(spec))
-    arrays = {name.removesuffix(".npy"): _array(folder / name, sha) for name, sha in description["sha256"].items()}
+    arrays: dict[str, Any] = {
+        name.removesuffix(".npy"): _array(folder / name, sha) for name, sha in description["sha256"].items()
+    }
+    if spec.get("streamed"):
+        for images in ("train_images", "test_images"):
+            arrays[images] = Files(folder / PICTURES, arrays[images], tuple(spec["shape"]))
     return Prepared(**arrays, class_names=description["class_names"], digest=content_digest(description))
 
 

@@ -1,5 +1,6 @@
 """Checks of what is right in itself and wrong beside other values: each yields one line for each fault."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -110,6 +111,10 @@ def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[
         if dataset.validation >= dataset.train:
             left = f"must be below {dataset.train}, the training examples it is taken from"
             yield complaint(documents, (name, "validation"), left, dataset.validation)
+        if not dataset.files and not (dataset.streamed and not dataset.sources):
+            yield complaint(documents, (name, "files"), "must name the raw files, and the MD5 of each")
+        if dataset.streamed and dataset.shape[1] != dataset.shape[2]:
+            yield complaint(documents, (name, "shape"), "must be square: streamed pictures become squares", dataset.shape)
         for key, values in (("mean", dataset.mean), ("std", dataset.std)):
             if len(values) != dataset.shape[0]:
                 yield complaint(documents, (name, key), f"must have {dataset.shape[0]} values, one a channel", values)
@@ -325,11 +330,12 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, (*group, "split", "validation"), below, cell.split.validation)
             continue
         of_data = f"{data} trains on N = {count} examples, {dataset.train} less {cell.split.validation} held out"
-        for path, fault in [*_of_recipe(cell, count, of_data), *_of_held_out(cell, paper)]:
+        for path, fault in [*_of_recipe(cell, count, of_data), *_of_held_out(cell, paper), *_of_views(cell, dataset)]:
             if cell.varied:
                 yield complaint(documents, group, f"with {named(cell.varied)}: {'.'.join(path)}: {fault}")
             else:
-                yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, getattr(cell.recipe, path[1]))
+                value = functools.reduce(getattr, path[1:], cell.recipe)
+                yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, value)
         if cell.at["search"] and cell.at["protocol"] == "clean" and not _split_of_trials(cell, paper).validation:
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
         for fault in _of_first_step(cell, count):
@@ -507,6 +513,14 @@ def _against_secret(cell: Cell) -> Iterator[str]:
         yield f"where there is no noise, and {cell.group} trains without a budget; give it a recipe of its own"
     if cell.recipe.gpus > 1:
         yield f"on several devices (gpus: {cell.recipe.gpus}), which have to draw the same sample and views each by itself"
+
+
+def _of_views(cell: Cell, dataset: Dataset) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what is wrong with views that are cropped from larger images, where there are none."""
+    views = cell.recipe.augmentation
+    if views and views.resize > 1 and not dataset.streamed:
+        kept = f"{cell.at['dataset']} is kept at the size of its images, and is not `streamed`"
+        yield ("recipe", "augmentation", "resize"), f"must be 1: {kept}; crops come from pixels around an image (pad)"
 
 
 def _of_held_out(cell: Cell, paper: Paper) -> Iterator[tuple[tuple[str, ...], str]]:

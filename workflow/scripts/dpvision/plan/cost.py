@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from dpvision.data.held import are_held
 from dpvision.files import digest, read_json
 from dpvision.models.found import FAMILIES
 from dpvision.models.options import Counts, counts_of_layers
@@ -24,6 +25,7 @@ HESSIAN_PRODUCT = 3 * FORWARD_AND_BACKWARD  # the derivative of a gradient, and 
 NUMBER = 4  # bytes, of float32
 AT_ONCE = 32  # images that a core has in work (privacy/fast.py)
 FEATURES_AT_ONCE = 256  # images that pass through the network together (training/features.py)
+INDEXED = 256  # bytes of a picture that is in a file: its line in the index, its label
 COPIES = 4  # copies of every layer's output: itself, what normalisation and activation make of it, its gradient
 START = 120  # seconds until the first step, on a node that reads everything from a shared disk
 STEP = 0.1  # seconds that a step takes beside its arithmetic
@@ -57,9 +59,13 @@ def _table(file: Path) -> dict[str, Counts]:
 
 
 def _bytes_of_examples(run: Spec) -> int:
-    """Return the size of all examples: in the file, which is mapped, and in use."""
-    of_a_number = 2 + NUMBER if run["data"].get("kind") == "features" else 2
-    return of_a_number * (run["data"]["train"] + run["data"]["test"]) * math.prod(run["data"]["shape"])
+    """Return the size of all examples: in the file, which is mapped, and in use. Those that are not held are read by pieces."""
+    data = run["data"]
+    if data.get("streamed"):
+        return INDEXED * (data["train"] + data["test"])
+    of_a_number = 2 + NUMBER if data.get("kind") == "features" else 2
+    held = sum(count for count in (data["train"], data["test"]) if are_held(count, data["shape"]))
+    return of_a_number * held * math.prod(data["shape"])
 
 
 @dataclass(frozen=True)

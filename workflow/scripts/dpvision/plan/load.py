@@ -69,7 +69,7 @@ class _Loader:
         self.weights, self.features = self._of_weights()
         refuse(checks.of_folders(settings.folders, [*self.datasets, *self.weights], [document]))
         for name, features in self.features.items():  # to cells they are a data set like any other
-            about = {"shape": features.shape, "title": features.title, "mean": [], "std": []}
+            about = {"shape": features.shape, "title": features.title, "mean": [], "std": [], "streamed": False}
             self.datasets[name] = self.datasets[features.of].model_copy(update=about)
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
         self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=settings.folders)

@@ -42,8 +42,8 @@ def source_spec(dataset: Dataset) -> Spec:
 
 
 def _reader(dataset: Dataset) -> Spec:
-    """Return who reads a data set, where it is not the file of its own name."""
-    return {"reader": dataset.reader} if dataset.reader else {}
+    """Return who reads a data set, where it is not the file of its own name, and that it stays in files, where it does."""
+    return ({"reader": dataset.reader} if dataset.reader else {}) | ({"streamed": True} if dataset.streamed else {})
 
 
 def data_spec(name: str, dataset: Dataset) -> Spec:

@@ -36,8 +36,8 @@ def evaluate(network: nn.Module, examples: Examples, physical_batch: int, device
     first = five = torch.zeros((), dtype=torch.int64, device=examples.labels.device)
     cpu = loss.device.type == "cpu"
     at_once = min(physical_batch, ON_A_CPU) if cpu and not examples.are_features else physical_batch
-    for indices in until_asked_to_leave(pieces(devices.share(torch.arange(len(examples))), at_once), devices):
-        images, labels = examples.batch(indices)
+    cut = pieces(devices.share(torch.arange(len(examples))), at_once)
+    for images, labels in until_asked_to_leave(examples.batches(cut), devices):
         with OnACpu() if cpu else nullcontext():
             logits = network(images.contiguous(memory_format=torch.channels_last) if not examples.are_features else images)
         loss += F.cross_entropy(logits, labels, reduction="sum").double()

@@ -5,8 +5,6 @@ and on the public weights alone: so what is trained on them is as private as wha
 """
 
 import logging
-import shutil
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dpvision.data import weights
+from dpvision.data.filling import Filling
 from dpvision.data.prepare import ARRAYS
 from dpvision.data.prepared import Prepared, load
+from dpvision.data.streamed import read
 from dpvision.errors import UserError
 from dpvision.files import digest, file_digest, read_json, replacing, write_json
-from dpvision.logs import Progress
 from dpvision.models import build
 from dpvision.plan.cost import FEATURES_AT_ONCE
 from dpvision.provenance import Origin
@@ -37,8 +36,7 @@ def compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_fold
     prepared = load(images, of)
     network = Network(spec, weights_folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for split in ("train", "test"):
-        _write(spec, network, prepared, split, folder)
+    written = [_write(spec, network, prepared, split, folder) for split in ("train", "test")]
     source = read_json(images / "dataset.json")
     about = {key: source[key] for key in ("title", "licence", "class_names", "images_per_class", "train", "test", "classes")}
     about["source"] = f"{source['source']}; features by {read_json(weights_folder / 'weights.json')['title']}"
@@ -47,9 +45,8 @@ def compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_fold
     description = {**about, **made, "sha256": sha256}
     write_json(folder / "dataset.json", description | {"digest": digest(description)})
     write_json(folder / "provenance.json", origin.provenance(spec, data=prepared.digest))
-    for split in ("train", "test"):
-        _note(folder, split).unlink()
-        _part(folder, split).unlink()
+    for features in written:
+        features.forget()
 
 
 class Network:
@@ -97,39 +94,16 @@ class Network:
         return features.half().cpu().numpy()
 
 
-def _part(folder: Path, split: str) -> Path:
-    return folder / f".{split}.npy"
-
-
-def _note(folder: Path, split: str) -> Path:
-    """Return the file that says how far a split is; it stays until all is described."""
-    return folder / f".{split}.json"
-
-
-def _write(spec: dict[str, Any], network: Network, prepared: Prepared, split: str, folder: Path) -> None:
-    """Write a split's features and labels; what a killed job wrote of them is kept.
-
-    Snakemake deletes the files of a job that did not end: so the part lies beside, under a name that it does not know.
-    """
+def _write(spec: dict[str, Any], network: Network, prepared: Prepared, split: str, folder: Path) -> Filling:
+    """Write a split's features and labels; what a killed job wrote of them is kept."""
     images, labels = getattr(prepared, f"{split}_images"), getattr(prepared, f"{split}_labels")
     with replacing(folder / f"{split}_labels.npy") as beside:
         np.save(beside, labels)
-    part, note, whose = _part(folder, split), _note(folder, split), {"spec": digest(spec), "images": prepared.digest}
-    said = read_json(note) if note.exists() and part.exists() else {}
-    done = said.pop("done", 0) if said.items() >= whose.items() else 0
-    shape = (len(images), *spec["shape"])
-    kept = np.lib.format.open_memmap(part, mode="r+" if done else "w+", dtype=np.float16, shape=shape)
-    if done:
-        log.info("%s: goes on behind %d of %d examples", split, done, len(images))
-    with closing(Progress(f"{spec['name']} {split}", len(images))) as progress:
-        for start in range(done, len(images), FEATURES_AT_ONCE):
-            end = min(start + FEATURES_AT_ONCE, len(images))
-            kept[start:end] = network(images[start:end])
-            kept.flush()
-            write_json(note, whose | {"done": end})
-            progress.step(end, lambda: "examples")
-            if end // 10_000 > start // 10_000 or end == len(images):
-                log.info("%s: %d of %d examples", split, end, len(images))
-    del kept
+    whose = {"spec": digest(spec), "images": prepared.digest}
+    features = Filling(folder, split, whose, (len(images), *spec["shape"]), np.float16)
+    starts = range(features.done, len(images), FEATURES_AT_ONCE)
+    cut = (np.arange(start, min(start + FEATURES_AT_ONCE, len(images))) for start in starts)
+    features.fill(map(network, read(images, cut, threads=torch.get_num_threads())), spec["name"])
     with replacing(folder / f"{split}_images.npy") as beside:
-        shutil.copyfile(part, beside)
+        features.save(beside)
+    return features

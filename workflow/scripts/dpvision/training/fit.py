@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from dpvision.data.augmentation import Views
+from dpvision.data.augmentation import Views, margin_of
 from dpvision.data.prepared import Prepared, split_of
 from dpvision.data.sampling import PoissonSampler
 from dpvision.errors import UserError
@@ -74,11 +74,11 @@ class Training:
 
         train, held_out = split_of(spec["data"])
         constants = (spec["data"]["mean"], spec["data"]["std"], device)
-        self.train = Examples(data.train_images[train], data.train_labels[train], *constants)
+        self.train = Examples(data.train_images, data.train_labels, *constants, rows=train)
         self.test = Examples(data.test_images, data.test_labels, *constants)
         self.validation = self.test if self.chooser == "test" else None
         if self.chooser == "validation":
-            self.validation = Examples(data.train_images[held_out], data.train_labels[held_out], *constants)
+            self.validation = Examples(data.train_images, data.train_labels, *constants, rows=held_out)
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(stream_seed(seed, "weights"))
@@ -103,8 +103,10 @@ class Training:
         self.noise = self._source("noise", device)
         augmented = self._source("views", device)
         self.views = None
-        if recipe["augmentation"]:
-            self.views = Views(**recipe["augmentation"], generator=augmented, black=self.train.black)
+        if said := recipe["augmentation"]:
+            options = {key: value for key, value in said.items() if key != "resize"}
+            margin = margin_of(spec["data"]["shape"][1], said.get("resize", 1.0))
+            self.views = Views(**options, generator=augmented, black=self.train.black, margin=margin)
         self.decided = Decided(decided, spec, device) if decided and self.whole and devices.first else None
         sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
         self.step = Step(

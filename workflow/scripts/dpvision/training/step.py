@@ -98,9 +98,9 @@ class Step:
         if self.devices.first and not self.gradients.choices:
             self.network.train()
             usual = min(self.physical_batch, math.ceil(self.expected_batch / self.devices.count))
-            images, labels = self.examples.batch(torch.arange(usual))
+            ((images, labels),) = self.examples.batches([torch.arange(usual)], self.views.margin if self.views else 0)
             if self.views:
-                images = images[:, None].expand(-1, self.views.views, -1, -1, -1)
+                images = self.views.make(images, images.new_zeros(usual, self.views.views, 8))  # each the middle, as it is
             self.gradients(images, labels)
         self.gradients.choices = self.devices.from_first(self.gradients.choices)
 
@@ -121,9 +121,9 @@ class Step:
         """Cut this process's part of a sample into physical batches; views are drawn for the whole sample."""
         cut = pieces(self.devices.share(sample), self.physical_batch)
         if self.views is None:
-            yield from map(self.examples.batch, cut)
+            yield from self.examples.batches(cut)
             return
         coins = self.devices.share(self.views.draw(len(sample)))
-        for indices, drawn in zip(cut, pieces(coins, self.physical_batch), strict=True):
-            images, labels = self.examples.batch(indices)
+        batches = self.examples.batches(cut, self.views.margin)
+        for (images, labels), drawn in zip(batches, pieces(coins, self.physical_batch), strict=True):
             yield self.views.make(images, drawn), labels

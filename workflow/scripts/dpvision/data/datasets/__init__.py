@@ -8,7 +8,9 @@ A file of a data set has:
   not prove what it yields (the MD5s do), but must not trust what it reads. Left out, raw files are copied as they are.
 - `pack(folder, file)`, where files will do that no published digest proves: checks what is in a folder of the user's by
   all that is known, and packs it into a file, the raw file UNPACKED; False where it is not there.
-- `UNDERSTOOD`, with either: what of the user's own files will do; a piece of a sentence.
+- `listed(raw)` alone, where the entry says `streamed`: the `Listing` of the picture files below PICTURES of
+  data/streamed.py, a folder of the user's or one that it makes; SourceFault names what is missing.
+- `UNDERSTOOD`, with any: what of the user's own files will do; a piece of a sentence.
 """
 
 import importlib
@@ -22,10 +24,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpvision.data import SourceFault
 from dpvision.errors import UserError
 
 if TYPE_CHECKING:
     from dpvision.data.pictures import Pictures
+    from dpvision.data.tree import Tree
 
 Content = tuple[str, IO[bytes]]
 
@@ -52,11 +56,24 @@ class Arrays:
         np.save(file, getattr(self, name))
 
 
-def read(spec: dict[str, Any], raw: Path) -> "Arrays | Pictures":
+def read(spec: dict[str, Any], raw: Path) -> "Arrays | Pictures | Tree":
     """Return a data set by its spec; a file that serves many has `read_as(spec, raw)` in the place of `read(raw)`."""
     reader = module(spec.get("reader", spec["name"]))
+    if spec.get("streamed"):
+        return _tree(spec, reader, raw)
     contents: Arrays | Pictures = reader.read_as(spec, raw) if hasattr(reader, "read_as") else reader.read(raw)
     return contents
+
+
+def _tree(spec: dict[str, Any], reader: ModuleType, raw: Path) -> "Tree":
+    from dpvision.data.streamed import PICTURES  # Pillow is for data sets of pictures alone
+    from dpvision.data.tree import Tree
+
+    try:
+        return Tree(reader.listed(raw), raw / PICTURES, spec["shape"])
+    except SourceFault as fault:
+        expected = understood(spec.get("reader", spec["name"]), list(spec["files"]))
+        raise UserError(f"{spec['name']}: {raw / PICTURES}: {fault}; expected: {expected} in the folder it leads to") from fault
 
 
 def understand(name: str, thing: Path) -> Iterator[Content]:
