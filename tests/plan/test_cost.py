@@ -148,6 +148,7 @@ def test_only_what_computes_asks_for_a_gpu(configuration):
         "hessian",
         "activations",
         "by_class",
+        "attack",
     }
     assert not any("gpu" in asked(configuration.plan(scale="demo"), job) for job in JOBS)
 
@@ -206,3 +207,19 @@ def test_a_job_s_cost_is_that_of_its_stage_by_its_spec_and_the_scale_s_physical_
 def test_to_prepare_data_costs_next_to_nothing(configuration):
     planned = configuration.plan()
     assert [resources.cost_of(planned, ("data", name)) for name in planned.of("data")] == [None]
+
+
+def test_an_attack_costs_its_models_at_every_step_with_all_examples_and_views(configuration):
+    run = {"data": {"shape": [1, 28, 28], "classes": 10, "train": 60000, "validation": 59900, "test": 10000}}
+    run |= {
+        "model": {"family": "lenet", "slug": "lenet", "kernels": [8, 4]},
+        "recipe": {"batch": 64, "steps": 50, "augmentation": None},
+    }
+    of_models = {"by": "models", "models": 1000, "targets": [1, 2], "space": {"recipe.steps": [50, 100]}, "tried": 10}
+    forward = cost.counts_of(run).multiply_adds
+    assert forward == 14 * 14 * 16 * 64 + 4 * 32 * 16 * 16 + 32 * 32 + 32 * 10
+    one = cost.attack({"run": run, **of_models})
+    assert one.work == 2 * (1000 + 4 * 10) * 100 * 101 * 3 * forward
+    with_views = run | {"recipe": run["recipe"] | {"augmentation": {"views": 16}}}
+    assert cost.attack({"run": with_views, **of_models}).work == 16 * one.work
+    assert cost.attack({"run": run, "by": "canaries", "models": 10000, "space": {}}).steps == 26 * 50

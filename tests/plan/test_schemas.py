@@ -142,4 +142,5 @@ def test_every_key_of_a_paper_is_one_of_a_scale_s():
 
 def test_schemas_lie_where_the_files_look_for_them():
     papers = {folder.name for folder in (FOLDER / "papers").iterdir()}
-    assert {Path(file).parent.name for file in FILES} == {"config", "scales", *papers}
+    parts = {folder.parent.name for name in papers for folder in (FOLDER / "papers" / name).glob("*/paper.yaml")}
+    assert {Path(file).parent.name for file in FILES} == {"config", "scales", *papers, *parts}
