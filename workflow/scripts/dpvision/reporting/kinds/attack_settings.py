@@ -31,10 +31,6 @@ NOTE = (
 )
 
 
-def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    return [NOTE]
-
-
 def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     """Return a row for each attack and length of training, with the best that phase one found there."""
     import pandas as pd
