@@ -12,6 +12,7 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
                  {results}/activations/RUN-DIGEST/       histograms around a residual addition
                  {results}/by_class/RUN-DIGEST/          how many test examples of each class are right
     audit        {results}/audits/engine-DIGEST/         attacks on the engine, and what they prove; on demand
+    attack       {results}/attacks/ATTACK/               a paper's own audit: bounds of ε by models with an example and without
     artifacts    {results}/tables/, {results}/figures/   named as in the papers;
                  {results}/claims.csv, claims.md         what a paper says, and whether it holds;
                  {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
@@ -98,6 +99,7 @@ wildcard_constraints:
     run="[a-z0-9_.-]+-[0-9a-f]{12}",
     analysis="[a-z0-9_.-]+-[0-9a-f]{12}-[0-9a-f]{12}",
     audit="[a-z0-9_.-]+-[0-9a-f]{12}",
+    attack="[a-z0-9_.-]+-[0-9a-f]{12}",
     artifact="[a-z0-9_]+",
     worker=r"\d+",
 
@@ -137,6 +139,7 @@ include: "workflow/rules/search.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/analyse.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/attack.smk"
 include: "workflow/rules/artifacts.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"

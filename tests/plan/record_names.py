@@ -11,6 +11,7 @@ from dpvision import plan
 
 NAMES = Path(__file__).with_name("names")
 STAGES = {"data": "data", "studies": "search", "runs": "train", "hessians": "hessian", "activations": "activations"}
+STAGES |= {"attacks": "attack"}
 
 
 def record(paper: str) -> None:

@@ -148,6 +148,7 @@ def test_only_what_computes_asks_for_a_gpu(configuration):
         "hessian",
         "activations",
         "by_class",
+        "attack",
     }
     assert not any("gpu" in asked(configuration.plan(scale="demo"), job) for job in JOBS)
 
@@ -218,3 +219,19 @@ def test_data_in_files_and_a_great_many_features_are_not_counted_as_memory():
     kinds = [{"kind": "features", "shape": [3072], "train": train} for train in (60_000, 1_281_167)]
     some, many = (cost.training({**few, "model": head, "data": {**few["data"], **kind}}, 8).memory for kind in kinds)
     assert some - many == 60_000 * 3072 * 6  # of the many only the test examples are held
+
+
+def test_an_attack_costs_its_models_at_every_step_with_all_examples_and_views(configuration):
+    run = {"data": {"shape": [1, 28, 28], "classes": 10, "train": 60000, "validation": 59900, "test": 10000}}
+    run |= {
+        "model": {"family": "lenet", "slug": "lenet", "kernels": [8, 4]},
+        "recipe": {"batch": 64, "steps": 50, "augmentation": None},
+    }
+    of_models = {"by": "models", "models": 1000, "targets": [1, 2], "space": {"recipe.steps": [50, 100]}, "tried": 10}
+    forward = cost.counts_of(run).multiply_adds
+    assert forward == 14 * 14 * 16 * 64 + 4 * 32 * 16 * 16 + 32 * 32 + 32 * 10
+    one = cost.attack({"run": run, **of_models})
+    assert one.work == 2 * (1000 + 4 * 10) * 100 * 101 * 3 * forward
+    with_views = run | {"recipe": run["recipe"] | {"augmentation": {"views": 16}}}
+    assert cost.attack({"run": with_views, **of_models}).work == 16 * one.work
+    assert cost.attack({"run": run, "by": "canaries", "models": 10000, "space": {}}).steps == 26 * 50

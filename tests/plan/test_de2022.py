@@ -89,6 +89,8 @@ def test_trainings_and_searches_by_artifact(shipped):
     assert {name: dict(count) for name, count in counts.items()} == {
         "de2022_table2": {"train": 5 * 6, "search": 6},
         "de2022_table2_noise": {"train": 5 * 6},
+        "de2022_table8": {"attack": 2 * 4 + 1},
+        "de2022_table9": {"attack": 2 * 4 + 1},
         "de2022_table3": {"train": 5 * 2 * 12},
         "de2022_table3_noise": {"train": 5 * 12},
         "de2022_table12": {"data": 1},

@@ -163,9 +163,7 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
     noise: list[Seen] = []
     for run, joins in enumerate(inside):
         if run:
-            line.place(joins)
-            line.begin(f"{name}, run {run}")
-            seen = line.run(mechanism.steps)
+            _, seen = canary_run(line, name, run, mechanism.steps)
         cumulated = np.cumsum(log_ratio(seen.along, mechanism.q, mechanism.sigma), axis=0)
         scores.append(cumulated[[min(step, len(cumulated)) - 1 for step in checkpoints]])
         given.append(seen.along[:, joins].mean(axis=0))  # a canary's mean over the steps
@@ -188,6 +186,14 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
     row |= {"runs": runs, "seed": subject.run["seed"], "moved": moves}
     tests += _one_run(of, every[-1, :COUNT], who[:COUNT], claim, row, confidence)
     return Result(tests, found.bounds, roc, _over_steps(of, every, who, checkpoints, mechanism, delta, confidence))
+
+
+def canary_run(line: Canaries, name: str, run: int, steps: int) -> tuple[np.ndarray, Seen]:
+    """Make a run of canaries from its beginning; return who was in, and what the weights gave away."""
+    joins = _who(line.subject, name, run)
+    line.place(joins)
+    line.begin(f"{name}, run {run}")
+    return joins, line.run(steps)
 
 
 def _who(subject: Subject, name: str, run: int) -> np.ndarray:

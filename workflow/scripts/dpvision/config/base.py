@@ -57,9 +57,11 @@ class Strict(BaseModel):
 
 
 def _as_spec(value: Any) -> Any:
-    """Return what a spec says of a value, and of what a mapping holds."""
+    """Return what a spec says of a value, and of what a mapping or a list holds."""
     if isinstance(value, Strict):
         return value.as_spec()
+    if isinstance(value, list):
+        return [_as_spec(one) for one in value]
     return {key: _as_spec(below) for key, below in value.items()} if isinstance(value, dict) else value
 
 

@@ -169,6 +169,9 @@ class Cells(Strict):
     search: Name | None = None
     """A search that finds values for these cells, and for each of them anew: the keys of its space, of model and recipe. It
     takes the place of those that the models name."""
+    attack: Name | None = None
+    """An attack on these cells: no network is trained for a number of its own, but many that an example was in or not. Tables
+    of the kinds `attack` and `attack_settings` show them, and the seeds are the attack's."""
     searches: dict[Name, Name] = {}
     """Searches that here take the place of those that the models name: the model's -> this data set's."""
 

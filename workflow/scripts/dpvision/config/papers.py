@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from dpvision.config.analyses import Analyses
 from dpvision.config.artifacts import Artifact
+from dpvision.config.attacks import Attack
 from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict, one_of
 from dpvision.config.cells import Cells, Split
 from dpvision.config.recipes import Recipe
@@ -94,6 +95,8 @@ class Paper(Analyses):
     """Recipes for training networks, by the names that cells call them."""
     searches: dict[Name, Search] = {}
     """Searches, by the names that models and cells call them."""
+    attacks: dict[Name, Attack] = {}
+    """Attacks on trainings, by the names that cells call them."""
     cells: Annotated[dict[Name, Cells], Field(min_length=1)]
     """Groups of cells, by the names that artifacts call them; one that no artifact shows is not trained."""
     artifacts: Annotated[dict[Name, AnyArtifact], Field(min_length=1)]

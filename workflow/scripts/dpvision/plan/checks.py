@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpvision.config.artifacts import Artifact, Table
+from dpvision.config.attacks import Attack
 from dpvision.config.cells import Cells, PaperProtocol, Split, Start
 from dpvision.config.datasets import Dataset
 from dpvision.config.metrics import measured
@@ -33,7 +34,8 @@ from dpvision.training.schedules import follows_validation
 Documents = list[Document]
 NUMBER = {"metric", "weights", "split", "statistic", "value", "spread"}  # keys of a published row, beside its coordinates
 # the sections of a paper whose keys are names
-NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "cells": "group of cells", "artifacts": "artifact"}
+NAMED = {"models": "model", "recipes": "recipe", "searches": "search", "attacks": "attack"}
+NAMED |= {"cells": "group of cells", "artifacts": "artifact"}
 
 # what results/ holds besides the folders of scales
 FOLDERS = ["benchmarks", "checkpoints", "data", "figures", "logs", "plan", "tables", *(s.folder for s in STAGES.values())]
@@ -300,6 +302,8 @@ def _of_cells(group: str, cells: Cells, paper: Paper, datasets: dict[str, Datase
         if of_features and cells.recipe in paper.recipes and paper.recipes[cells.recipe].augmentation:
             once = f"must be null for {cells.dataset}: features were computed once, of each image as it is"
             yield complaint(documents, ("recipes", cells.recipe, "augmentation"), once)
+    if cells.attack and cells.attack not in paper.attacks:
+        yield unknown(documents, (*where, "attack"), "attack", cells.attack, list(paper.attacks), cells.attack)
     if cells.protocol:
         yield from _of_protocol(where, cells, cells.protocol, documents)
 
@@ -340,6 +344,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
         for fault in _of_first_step(cell, count):
             yield complaint(documents, group, fault)
+        if (attack := paper.cells[cell.group].attack) in paper.attacks:
+            yield from _of_attack(cell, str(attack), paper.attacks[str(attack)], count, dataset, documents)
         if cell.at["epsilon"] is not None and cell.at["delta"] > 1 / count:
             yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
@@ -422,6 +428,26 @@ def _of_start(
     for name, model in {cell.at["model"]: cell.model for cell in ours}.items():
         if model.as_spec({"label"}) != network.as_spec({"label"}):
             yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
+
+
+def _of_attack(cell: Cell, name: str, attack: Attack, count: int, dataset: Dataset, documents: Documents) -> Iterator[str]:
+    """Yield what is wrong with an attack on a cell: the first fault of each key that it tries."""
+    where = ("cells", cell.group, "attack")
+    if not isinstance(cell.at["epsilon"], float):
+        yield complaint(documents, where, "an attack is held against an ε that is given; say epsilons", name)
+    if cell.at["search"] or cell.at["protocol"] != "clean" or cell.recipe.steps is None:
+        yield complaint(documents, where, "what is attacked has a recipe with steps, no search and no protocol", name)
+    for i, target in enumerate(attack.targets or []):
+        for key, value in (("image", target.image), ("label", target.label)):
+            if isinstance(value, int) and value >= dataset.classes:
+                below = f"must be below {dataset.classes}, the classes of {cell.at['dataset']}"
+                yield complaint(documents, ("attacks", name, "targets", i, key), below, value)
+    for key, values in attack.space.items():
+        faults = [fault for value in values for fault in _faults_of_value(cell, key, value, count)]
+        if not key.startswith("recipe."):
+            faults = [f"{key}: what is tried begins with recipe."]
+        if faults:
+            yield complaint(documents, ("attacks", name, "space"), f"{faults[0]} (for {cell.group})")
 
 
 def _split_of_trials(cell: Cell, paper: Paper) -> Split:
@@ -563,6 +589,11 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
         if groups and epsilon not in there:
             allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)
             yield complaint(documents, (*where, "epsilons", i), f"none of its cells has this ε; allowed: {allowed}", epsilon)
+    stages = set(artifact.stages()) - {"data"}
+    for i, group in enumerate(chosen):
+        if stages and group in paper.cells and ("attack" in stages) != bool(paper.cells[group].attack):
+            says = "names no attack" if "attack" in stages else "is attacked and not trained; show it by the kind attack"
+            yield complaint(documents, (*where, "cells", i), f"this group of cells {says}", group)
     models = {model: paper.models[model] for group in groups for model in group.models if model in paper.models}
     for key, fault in artifact.faults(models, groups):
         yield complaint(documents, (*where, key), fault, getattr(artifact, key))

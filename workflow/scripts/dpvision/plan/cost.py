@@ -26,6 +26,8 @@ NUMBER = 4  # bytes, of float32
 AT_ONCE = 32  # images that a core has in work (privacy/fast.py)
 FEATURES_AT_ONCE = 256  # images that pass through the network together (training/features.py)
 INDEXED = 256  # bytes of a picture that is in a file: its line in the index, its label
+ATTACKED_AT_ONCE = 16  # models, or images of views, of an attack that train side by side (audit/worlds.py)
+CANARIES = 392  # canaries of a run in each world (audit/canaries.py)
 COPIES = 4  # copies of every layer's output: itself, what normalisation and activation make of it, its gradient
 START = 120  # seconds until the first step, on a node that reads everything from a shared disk
 STEP = 0.1  # seconds that a step takes beside its arithmetic
@@ -161,6 +163,21 @@ def activations(analysis: Spec, run: Spec) -> Cost:
     network = counts_of(run)
     memory = _bytes_of_examples(run) + analysis["examples"] * COPIES * network.outputs * NUMBER
     return Cost(analysis["examples"] * network.multiply_adds, 1, memory)
+
+
+def attack(spec: Spec) -> Cost:
+    """Count the models of both phases, each with all examples and views at every step; of canaries, the steps."""
+    run = spec["run"]
+    network, examples = counts_of(run), specs.training_count(run) + 1
+    longest = specs.step_count(specs.with_values(run, {key: max(values) for key, values in spec["space"].items()}))
+    if spec["by"] == "canaries":
+        return Cost(0, math.ceil(spec["models"] / CANARIES) * longest, 2 * _bytes_of_examples(run))
+    settings = len(spec["targets"]) * math.prod(map(len, spec["space"].values()))
+    models = 2 * (spec["models"] + (settings * spec["tried"] if settings > 1 else 0))
+    views = run["recipe"]["augmentation"]["views"] if run["recipe"]["augmentation"] else 1
+    work = models * longest * examples * views * FORWARD_AND_BACKWARD * network.multiply_adds
+    in_work = ATTACKED_AT_ONCE * COPIES * 4 * examples * network.outputs * NUMBER
+    return Cost(work, models * longest // ATTACKED_AT_ONCE, _bytes_of_examples(run) + in_work)
 
 
 def by_class(run: Spec, physical_batch: int) -> Cost:

@@ -26,7 +26,19 @@ from dpvision.source import ROOT
 
 RULES: tuple[str, ...] = ("all", "download", "prepare", "weights", "features", "search_worker", "search", "train")
 RULES += tuple(f"analyse_{name}" for name in ANALYSES)
-RULES += ("audit_record", "audit_figures", "audit", "table", "figure", "verdicts", "pages", "report", "archive", "verify")
+RULES += (
+    "audit_record",
+    "audit_figures",
+    "audit",
+    "attack",
+    "table",
+    "figure",
+    "verdicts",
+    "pages",
+    "report",
+    "archive",
+    "verify",
+)
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
@@ -242,6 +254,11 @@ class _Loader:
         runs = {}
         for seed in cells.seeds or paper.here.seeds:
             spec = specs.seeded(run, seed)
+            if cells.attack:
+                spec = specs.attack_spec(spec, paper.here.attacks[cells.attack])
+                runs[str(seed)] = specs.attack_name(spec)
+                self.plan.work["attack", runs[str(seed)]] = spec
+                continue
             runs[str(seed)] = specs.run_name(spec)
             self.plan.work["train", runs[str(seed)]] = spec
         return replace(cell, runs=runs, study=study)
@@ -298,7 +315,7 @@ class _Loader:
         for stage in stages:
             if stage in ANALYSES:
                 work[stage] = {seed: self._analysis(stage, run, paper.here) for seed, run in runs.items()}
-            elif stage == "train":
+            elif stage in ("train", "attack"):
                 work[stage] = runs
             elif stage == "data":
                 name = specs.data_name(specs.data_spec(at["dataset"], self.datasets[at["dataset"]]))

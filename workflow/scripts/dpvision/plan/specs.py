@@ -17,6 +17,7 @@ from dpvision.errors import UserError
 from dpvision.files import canonical_json, digest
 
 if TYPE_CHECKING:  # alone: what a job imports from here does not depend on the configuration's descriptions
+    from dpvision.config.attacks import Attack
     from dpvision.config.base import Strict
     from dpvision.config.cells import PaperProtocol, Split
     from dpvision.config.datasets import Dataset
@@ -201,6 +202,11 @@ def study_spec(run: Spec, search: Search) -> Spec:
     return canonical({"kind": "study", "run": varied, **kept})
 
 
+def attack_spec(run: Spec, attack: Attack) -> Spec:
+    """Describe an attack on a run, whose seed is the attack's."""
+    return canonical({"kind": "attack", "run": run, **attack.as_spec()})
+
+
 def analysis_spec(stage: str, run_name: str, options: Strict) -> Spec:
     """Return the spec of an analysis of a run's weights, by the name of its stage."""
     return {"kind": stage, "run": run_name, **options.as_spec()}
@@ -217,6 +223,11 @@ def run_name(spec: Spec) -> str:
 def study_name(spec: Spec) -> str:
     varied = "-".join(key.rsplit(".", 1)[-1] for key in sorted(spec["space"]))
     return f"{_slug(spec['run'])}-{varied}-{digest(spec)}"
+
+
+def attack_name(spec: Spec) -> str:
+    """Return the name of an attack: of the run's data, network, ε and seed, with a digest of all."""
+    return f"{_slug(spec['run'])}-seed{spec['run']['seed']}-{digest(spec)}"
 
 
 def analysis_name(spec: Spec) -> str:

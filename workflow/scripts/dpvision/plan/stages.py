@@ -156,6 +156,17 @@ STAGES = {
             verify="dpvision.verify.records:audit",
             logs=("audit/{name}.log", "audit_figures/{name}.log"),
         ),
+        Stage(
+            "attack",
+            "attacks",
+            ("attack.json", "tried.csv", "scores.npz", "provenance.json"),
+            ("attack", "attacks"),
+            needs=lambda spec: _data_of(spec["run"]),
+            cost=lambda spec, run, batch, workers: cost.attack(spec),
+            job="dpvision.audit.attack:attack",
+            verify="dpvision.verify.attacks:attack",
+            logs=("attack/{name}.log",),
+        ),
     )
 }
 ANALYSES = [name for name, stage in STAGES.items() if stage.analysis]

@@ -17,7 +17,7 @@ from dpvision.verify.place import Place
 from dpvision.verify.runs import TOLERANCE, data_of
 
 
-def _missing(place: Place, key: Key) -> list[Finding]:
+def missing(place: Place, key: Key) -> list[Finding]:
     """Find what is missing of a record."""
     of = f"part of the record of a {STAGES[key[0]].words[0]}"
     return [
@@ -29,8 +29,8 @@ def _missing(place: Place, key: Key) -> list[Finding]:
 
 def study(place: Place, key: Key) -> Iterator[Finding]:
     """Check that a search's best trial is the best of its trials."""
-    if missing := _missing(place, key):
-        yield from missing
+    if absent := missing(place, key):
+        yield from absent
         return
     name, folder = key[1], Path(place.plan.folder(key))
     where = place.name(folder)
@@ -97,8 +97,8 @@ def _values(spec: specs.Spec, row: dict[str, str]) -> dict[str, Any]:
 
 def analysis(place: Place, key: Key) -> Iterator[Finding]:
     """Check that an analysis is of the spec that its folder names."""
-    if missing := _missing(place, key):
-        yield from missing
+    if absent := missing(place, key):
+        yield from absent
         return
     folder = Path(place.plan.folder(key))
     where = place.name(folder)
@@ -113,8 +113,8 @@ def analysis(place: Place, key: Key) -> Iterator[Finding]:
 
 def audit(place: Place, key: Key) -> Iterator[Finding]:
     """Check that an audit's verdict is that of its tests, and each lower bound that of its counts."""
-    if missing := _missing(place, key):
-        yield from missing
+    if absent := missing(place, key):
+        yield from absent
         return
     folder = Path(place.plan.folder(key))
     where = f"{place.name(folder)}/audit.json"

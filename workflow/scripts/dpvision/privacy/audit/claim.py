@@ -6,6 +6,7 @@ distribution in both worlds is worked out here by convolution, apart from the ac
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -31,6 +32,12 @@ def excess(bounds: Bounds, claims: list[tuple[float, float]]) -> float:
     One pair of bounds speaks of all δ at once: that is one event, at the confidence of the pair.
     """
     return max(bounds.epsilon(delta) - epsilon for delta, epsilon in claims)
+
+
+class Rates(Protocol):
+    """What a threshold can be planned by: thresholds, each with the rates of false positives and negatives that it has."""
+
+    def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ class Planned:
     expected: float
 
 
-def planned(scores: Scores, inside: int, out: int, confidence: float, delta: float | None) -> Planned:
+def planned(scores: Rates, inside: int, out: int, confidence: float, delta: float | None) -> Planned:
     """Return the threshold whose expected counts give the best ε at δ, or without δ the best μ."""
     thresholds, fpr, fnr = scores.rates()
     level = (1 - confidence) / 2
