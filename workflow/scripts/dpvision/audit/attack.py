@@ -54,7 +54,7 @@ class Reserved:
 
 @dataclass(frozen=True)
 class Seen:
-    """What an attack saw: scores that count, those that chose the thresholds, and these."""
+    """The scores of an attack that count, those that chose the thresholds, and the thresholds."""
 
     out: np.ndarray
     inside: np.ndarray

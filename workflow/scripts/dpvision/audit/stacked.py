@@ -17,7 +17,7 @@ from dpvision.privacy.clipping import clip_factors
 
 
 class Patches(torch.autograd.Function):
-    """What each position of a kernel sees: [M, channels, images, height, width] -> [M, channels, k, k, images, y, x]."""
+    """Copy what each position of a kernel sees: [M, channels, images, height, width] -> [M, channels, k, k, images, y, x]."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: tuple[int, int], stride: tuple[int, int]) -> Tensor:
@@ -64,8 +64,8 @@ class FirstOfFour(torch.autograd.Function):
 
 @dataclass
 class Seen:
-    """What a layer with weights saw in one pass: [1 or M, inputs, images, positions], and its outputs, of which the loss has a
-    gradient."""
+    """The inputs of a layer with weights in one pass, [1 or M, inputs, images, positions], and its outputs, of which the loss
+    has a gradient."""
 
     inputs: Tensor
     outputs: Tensor
