@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Iterator
 
-from dpvision.config.attacks import Attack
 from dpvision.config.cells import Cells, PaperProtocol
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
@@ -101,8 +100,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
         for fault in of_first_step(cell, count):
             yield complaint(documents, group, fault)
-        if (attack := paper.cells[cell.group].attack) in paper.attacks:
-            yield from _of_attack(cell, str(attack), paper.attacks[str(attack)], count, dataset, documents)
+        if paper.cells[cell.group].attack in paper.attacks:
+            yield from _of_attack(cell, paper, count, dataset, documents)
         if cell.at["epsilon"] is not None and cell.at["delta"] > 1 / count:
             yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
@@ -114,13 +113,23 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
                 yield complaint(documents, (stage, "examples"), all_of, options.examples)
 
 
-def _of_attack(cell: Cell, name: str, attack: Attack, count: int, dataset: Dataset, documents: Documents) -> Iterator[str]:
+def _of_attack(cell: Cell, paper: Paper, count: int, dataset: Dataset, documents: Documents) -> Iterator[str]:
     """Yield what is wrong with an attack on a cell: the first fault of each key that it tries."""
-    where = ("cells", cell.group, "attack")
+    where, cells = ("cells", cell.group, "attack"), paper.cells[cell.group]
+    name = str(cells.attack)
+    attack = paper.attacks[name]
     if not isinstance(cell.at["epsilon"], float):
         yield complaint(documents, where, "an attack is held against an ε that is given; say epsilons", name)
     if cell.at["search"] or cell.at["protocol"] != "clean" or cell.recipe.steps is None:
         yield complaint(documents, where, "what is attacked has a recipe with steps, no search and no protocol", name)
+    if attack.by == "models":
+        for key, usual in _beyond_plain_steps(cell):
+            says = f"must be {usual}: models that {name} attacks are trained side by side, by plain steps"
+            yield complaint(documents, ("recipes", cell.at["recipe"], key), says)
+        if cells.start or cells.train != "all":
+            yield complaint(
+                documents, where, "models are attacked that train whole, from their first weights: no start, no train"
+            )
     for i, target in enumerate(attack.targets or []):
         for key, value in (("image", target.image), ("label", target.label)):
             if isinstance(value, int) and value >= dataset.classes:
@@ -132,3 +141,18 @@ def _of_attack(cell: Cell, name: str, attack: Attack, count: int, dataset: Datas
             faults = [f"{key}: what is tried begins with recipe."]
         if faults:
             yield complaint(documents, ("attacks", name, "space"), f"{faults[0]} (for {cell.group})")
+
+
+def _beyond_plain_steps(cell: Cell) -> Iterator[tuple[str, str]]:
+    """Yield each key of a recipe that models side by side would not heed, and what it must be: audit/worlds.py trains them."""
+    recipe = cell.recipe
+    if recipe.optimizer.model_dump(exclude={"learning_rate"}, exclude_defaults=True) != {"name": "sgd"}:
+        yield "optimizer", "{name: sgd} and a learning rate"
+    if recipe.schedule.name != "constant":
+        yield "schedule", "{name: constant}"
+    if recipe.augmentation and recipe.augmentation.resize > 1:
+        yield "augmentation", "without resize"
+    for key in ("initialization", "noise", "averaging", "simulate", "stop", "precision", "gpus"):
+        usual = type(recipe).model_fields[key].default
+        if getattr(recipe, key) != usual:
+            yield key, "null" if usual is None else str(usual)
