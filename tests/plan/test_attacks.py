@@ -76,6 +76,7 @@ def test_other_numbers_of_models_are_another_attack(part):
         ({"attacks": {"reserved": None}}, "reserved is missing"),
         ({"attacks": {"tried": None}}, "tried is missing"),
         ({"attacks": {"by": "canaries"}}, "reserved is not for canaries"),
+        ({"attacks": {"by": "canaries", "reserved": None, "targets": None, "tried": None}}, "space is not for canaries"),
         ({"cells": {"epsilons": [None]}}, "an attack is held against an ε that is given"),
         (
             {"recipes": {"schedule": {"name": "step", "every": 2, "factor": 0.5}}},
