@@ -83,6 +83,12 @@ def test_a_ledger_that_is_not_private_keeps_a_row_off_the_leaderboard(kept):
     assert 8.0 not in [claim["epsilon"] for claim in entry["claims"]]
 
 
+def test_a_paper_none_of_whose_ledgers_is_private_has_no_entry(kept):
+    for file in (kept / "laptop/runs").glob("*/ledger.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"private": False}))
+    assert yaml.safe_load(written(kept, "leaderboard.yaml")) == []
+
+
 def test_settings_in_print_that_spend_another_epsilon_are_listed(kept):
     assert "at N = 50,000 | 8 | 7.05 | 6.54 |" in written(kept)
 
