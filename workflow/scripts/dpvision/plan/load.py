@@ -299,7 +299,8 @@ class _Loader:
 
     def _private_studies(self, cell: Cell) -> list[Spec]:
         """Return the spec of a cell's search, if it has one that trains privately."""
-        return [spec for spec in [self.plan.work["search", cell.study]] if spec["run"]["budget"]] if cell.study else []
+        spec = self.plan.work["search", cell.study] if cell.study else None
+        return [spec] if spec and spec["run"]["budget"] else []
 
     def _dataset_labels(self, spec: Spec) -> dict[str, str]:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""

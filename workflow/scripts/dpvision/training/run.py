@@ -88,9 +88,8 @@ def take_part(
             if not devices.first:
                 metrics(training)  # evaluates its share of the record's metrics with the first process
                 return
-            sessions, resumed = session.all(), bool(session.before)
             made_by = origin.provenance(
-                spec, data=prepared.digest, sessions=sessions, resumed=resumed, clipping=training.choices
+                spec, data=prepared.digest, sessions=session.all(), resumed=bool(session.before), clipping=training.choices
             )
             write_record(record, training, spent(spec, training.mechanism, found), made_by, still_ours)
         except Interrupted:
