@@ -39,6 +39,7 @@ RULES += (
     "archive",
     "verify",
 )
+NUMBER = {"metric", "weights", "split", "statistic", "value", "spread"}  # keys of a published row, beside its coordinates
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
@@ -283,9 +284,7 @@ class _Loader:
             models = {cell["at"]["model"]: models[cell["at"]["model"]] for cell in cells}
         if hasattr(artifact, "published"):
             rows = [row for row in paper.published if row.artifact == (artifact.published or name)]
-            spec["published"] = [
-                {"at": row.coordinates(), **row.model_dump(include=checks.NUMBER, exclude_none=True)} for row in rows
-            ]
+            spec["published"] = [{"at": row.coordinates(), **row.model_dump(include=NUMBER, exclude_none=True)} for row in rows]
         spec |= artifact.model_dump(exclude={"kind", "title", "cells", "epsilons", "published"}, exclude_none=True)
         spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}", *claims.modules(spec))
         self.plan.artifacts[name] = spec
@@ -300,7 +299,8 @@ class _Loader:
 
     def _private_studies(self, cell: Cell) -> list[Spec]:
         """Return the spec of a cell's search, if it has one that trains privately."""
-        return [spec for spec in [self.plan.work["search", cell.study]] if spec["run"]["budget"]] if cell.study else []
+        spec = self.plan.work["search", cell.study] if cell.study else None
+        return [spec] if spec and spec["run"]["budget"] else []
 
     def _dataset_labels(self, spec: Spec) -> dict[str, str]:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""
