@@ -225,7 +225,7 @@ SPOILT = [
         SCHEDULE,
         "{factor: 0.5, patience: 3}",
         "recipes.resnet9.schedule.name: this key is missing; "
-        'it must be "constant" or "milestones" or "plateau" or "step" (The schedule)',
+        'it must be "constant" or "cosine" or "milestones" or "plateau" or "step" (The schedule)',
     ),
     Spoilt(
         "a model that says not of which family",
@@ -404,7 +404,7 @@ SPOILT = [
         "name: plateau",
         "name: plato",
         'recipes.resnet9.schedule.name = "plato": '
-        'must be "constant" or "milestones" or "plateau" or "step". Did you mean "plateau"?',
+        'must be "constant" or "cosine" or "milestones" or "plateau" or "step". Did you mean "plateau"?',
     ),
     Spoilt(
         "an optimiser that does not exist",
@@ -594,8 +594,8 @@ SPOILT = [
         "δ above 1/N",
         DEMO,
         "delta: 1.0e-4",
-        "delta: 0.0008",
-        "cells.cifar10.delta = 0.0008: must be at most 1/N = 0.000796: "
+        "delta: 0.0009",
+        "cells.cifar10.delta = 0.0009: must be at most 1/N = 0.000796: "
         "digits trains on N = 1257 examples, 1437 less 180 held out",
     ),
     Spoilt(

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from dpvision.config.artifacts import Artifact, Table
 from dpvision.config.attacks import Attack
-from dpvision.config.cells import Cells, PaperProtocol, Split, Start
+from dpvision.config.cells import Cells, PaperProtocol, Split
 from dpvision.config.datasets import Dataset
 from dpvision.config.metrics import measured
 from dpvision.config.papers import Paper
@@ -100,6 +100,8 @@ def of_features(
             yield complaint(documents, (name,), "this is the name of a data set; give the features a name of their own")
         if entry.of not in datasets:
             yield unknown(documents, (name, "of"), "data set", entry.of, list(datasets), entry.of)
+        if entry.weights is None:
+            continue
         if entry.weights not in weights:
             yield unknown(documents, (name, "weights"), "file of weights", entry.weights, list(weights), entry.weights)
         elif entry.of in datasets:
@@ -346,7 +348,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, group, fault)
         if (attack := paper.cells[cell.group].attack) in paper.attacks:
             yield from _of_attack(cell, str(attack), paper.attacks[str(attack)], count, dataset, documents)
-        if cell.at["epsilon"] is not None and cell.at["delta"] > 1 / count:
+        # δ has one digit in print: De et al. have 8e-7 for N = 1,271,167, where 1/N is 7.87e-7
+        if cell.at["epsilon"] is not None and cell.at["delta"] > max(1 / count, float(f"{1 / count:.0e}")):
             yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
         for stage in {stage for artifact in shown_by for stage in artifact.stages()}.intersection(ANALYSES):
@@ -355,79 +358,6 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             if at_most and options.examples > at_most:
                 all_of = f"must be at most {at_most}, all that {data} has"
                 yield complaint(documents, (stage, "examples"), all_of, options.examples)
-
-
-def cell_before(start: Start, cells: list[Cell]) -> Cell:
-    """Return the cell that a start names, if it is one."""
-    found = _cells_before(start, cells)
-    return found[0]
-
-
-def _cells_before(start: Start, cells: list[Cell]) -> list[Cell]:
-    return [cell for cell in cells if cell.group == start.cells and start.where.coordinates().items() <= cell.at.items()]
-
-
-def of_starts(
-    cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], weights: dict[str, Weights], documents: Documents
-) -> Iterator[str]:
-    """Yield a line for each start that names no weights, not just one cell, itself, or those of another network."""
-    for group, of_group in paper.cells.items():
-        if not (start := of_group.start):
-            continue
-        where = ("cells", group, "start")
-        if len(datasets[of_group.dataset].shape) == 1:
-            yield complaint(documents, where, f"{of_group.dataset} are features: a head on them starts at zero")
-        if start.weights and start.weights not in weights:
-            yield unknown(documents, (*where, "weights"), "file of weights", start.weights, list(weights), start.weights)
-        elif start.cells and start.cells not in paper.cells:
-            yield unknown(documents, (*where, "cells"), "group of cells", start.cells, list(paper.cells), start.cells)
-        elif start.cells and group in _groups_before(paper, start.cells):
-            yield complaint(documents, (*where, "cells"), f"{group} would start from itself", start.cells)
-        else:
-            ours = [cell for cell in cells if cell.group == group]
-            yield from _of_start(where, start, ours, cells, paper, weights, documents)
-
-
-def _groups_before(paper: Paper, group: str) -> list[str]:
-    """Return a group and those that it starts from, one from the other."""
-    found = [group]
-    while (start := paper.cells[found[-1]].start) and start.cells in paper.cells and start.cells not in found:
-        found.append(str(start.cells))
-    return found
-
-
-def _of_start(
-    where: tuple,
-    start: Start,
-    ours: list[Cell],
-    cells: list[Cell],
-    paper: Paper,
-    weights: dict[str, Weights],
-    documents: Documents,
-) -> Iterator[str]:
-    """Yield what is wrong with the weights or the cell that a start names."""
-    if start.weights:
-        network, of = weights[start.weights].model, f"the weights {start.weights}"
-    else:
-        found = _cells_before(start, cells)
-        if len(found) != 1:
-            says = f"{len(found)} cells of {start.cells} are meant, and it must be one"
-            listed = "; ".join(named(cell.at) for cell in found[:3])
-            remedy = f": {listed}. Say more in `where`" if found else "; change `where`"
-            yield complaint(documents, where, says + remedy)
-            return
-        network, of = found[0].model, f"the cell of {start.cells}"
-        seeds = paper.cells[found[0].group].seeds or paper.seeds
-        if start.seed is not None and start.seed not in seeds:
-            yield complaint(documents, (*where, "seed"), f"is none of its seeds: {', '.join(map(str, seeds))}", start.seed)
-        if start.take == "averaged" and not found[0].recipe.averaging:
-            yield complaint(documents, (*where, "take"), f"the recipe {found[0].at['recipe']} keeps no average", start.take)
-        if any(cell.at["dataset"] == found[0].at["dataset"] and cell.at["epsilon"] is not None for cell in ours):
-            void = f"was trained on {found[0].at['dataset']} too, so that an ε of what begins with it would not hold"
-            yield complaint(documents, where, f"{of} {void}; begin with weights of public data")
-    for name, model in {cell.at["model"]: cell.model for cell in ours}.items():
-        if model.as_spec({"label"}) != network.as_spec({"label"}):
-            yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
 
 
 def _of_attack(cell: Cell, name: str, attack: Attack, count: int, dataset: Dataset, documents: Documents) -> Iterator[str]:
@@ -584,7 +514,7 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
     for i, group in enumerate(chosen):
         if group not in paper.cells:
             yield unknown(documents, (*where, "cells", i), "group of cells", group, list(paper.cells), group)
-    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons or []))
+    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons or _budgets(group)))
     for i, epsilon in enumerate(getattr(artifact, "epsilons", None) or []):
         if groups and epsilon not in there:
             allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)
@@ -597,6 +527,11 @@ def _of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[st
     models = {model: paper.models[model] for group in groups for model in group.models if model in paper.models}
     for key, fault in artifact.faults(models, groups):
         yield complaint(documents, (*where, key), fault, getattr(artifact, key))
+
+
+def _budgets(group: Cells) -> list[float]:
+    """Return the levels of ε that the points of a group give."""
+    return [point["budget.epsilon"] for point in group.points or [] if "budget.epsilon" in point]
 
 
 def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:

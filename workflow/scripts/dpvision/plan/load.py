@@ -16,7 +16,7 @@ from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
 from dpvision.config.weights import Features, Weights
 from dpvision.errors import UserError
-from dpvision.plan import audits, checks, claims, specs
+from dpvision.plan import audits, checks, claims, specs, starts
 from dpvision.plan.expand import Cell, expand, shown
 from dpvision.plan.plan import DATA, Plan
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
@@ -114,17 +114,23 @@ class _Loader:
         refuse(checks.of_features(features, self.datasets, weights, documents[1:]))
         return weights, features
 
-    def _data(self, name: str) -> Spec:
-        """Add a data set that cells name to the plan, with what it is made of; return its spec."""
+    def _data(self, name: str, start: specs.Start | None = None) -> Spec:
+        """Add a data set that cells name to the plan, with what it is made of; return its spec.
+
+        `start`: the weights that the cells start with, which see the images where features have none of their own.
+        """
         features = self.features.get(name)
         if features is None:
             data = specs.data_spec(name, self.datasets[name])
             self.plan.work["data", specs.data_name(data)] = data
             return data
-        of, weights = self._data(features.of), self.weights[features.weights]
-        spec = specs.weights_spec(features.weights, weights)
-        self.plan.work["weights", specs.data_name(spec)] = spec
-        data = specs.features_spec(name, features, of, self.datasets[features.of].shape, weights, spec)
+        by, constants = start or self._start(Start(weights=features.weights), None)
+        weights = by.get("weights", by)
+        if "run" in weights:
+            run = self.plan.work["train", weights["run"]]
+            weights = weights | {"model": run["model"], "classes": run["data"]["classes"]}
+        constants = self.datasets[features.of].model_dump(include={"mean", "std"}) | constants
+        data = specs.features_spec(name, features, self._data(features.of), weights, constants)
         self.plan.work["features", specs.data_name(data)] = data
         return data
 
@@ -169,7 +175,7 @@ class _Loader:
         problems = [*checks.of_paper(paper, self.datasets, self.taken, artifacts, documents)]
         cells, more = expand(paper, self.datasets, documents)
         problems += [*more, *checks.of_cells(cells, paper, self.datasets, documents)]
-        refuse([*problems, *checks.of_starts(cells, paper, self.datasets, self.weights, documents)])
+        refuse([*problems, *starts.of_starts(cells, paper, self.datasets, self.features, self.weights, documents)])
         return cells
 
     def _places(self, name: str) -> list[str]:
@@ -210,7 +216,7 @@ class _Loader:
         def train(cell: Cell) -> Cell:
             if id(cell) not in trained:
                 start = paper.here.cells[cell.group].start
-                before = checks.cell_before(start, cells) if start and start.cells else None
+                before = starts.cell_before(start, cells) if start and start.cells else None
                 trained[id(cell)] = self._trained(paper, cell, before and train(before))
             return trained[id(cell)]
 
@@ -232,8 +238,9 @@ class _Loader:
         """Add a cell's runs, and what they need, to the plan; return it with their names."""
         cells, model, recipe, split = paper.here.cells[cell.group], cell.model, cell.recipe, cell.split
         dataset = self.datasets[cells.dataset]
-        data = self._data(cells.dataset)
-        begins = cells.train, self._start(cells.start, before) if cells.start else None
+        start = self._start(cells.start, before) if cells.start else None
+        data = self._data(cells.dataset, start)
+        begins = cells.train, None if cells.dataset in self.features else start
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
@@ -350,7 +357,7 @@ class _Loader:
     def _to_be_brought(self, paper: Source, cell: Cell) -> list[str]:
         """Return the data of a cell, and of those that it starts from, that have to be brought and are not here."""
         start, name = paper.here.cells[cell.group].start, cell.at["dataset"]
-        before = self._to_be_brought(paper, checks.cell_before(start, paper.cells)) if start and start.cells else []
+        before = self._to_be_brought(paper, starts.cell_before(start, paper.cells)) if start and start.cells else []
         name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return before if self.datasets[name].sources or here else [*before, name]
