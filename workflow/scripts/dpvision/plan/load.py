@@ -304,6 +304,8 @@ class _Loader:
             "models": models,
             "datasets": self._dataset_labels(spec),
         }
+        if starts := self._start_labels(paper, spec):
+            self.plan.labels[name]["starts"] = starts
 
     def _private_studies(self, cell: Cell) -> list[Spec]:
         """Return the spec of a cell's search, if it has one that trains privately."""
@@ -313,6 +315,13 @@ class _Loader:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""
         names = [of["at"].get("dataset") for of in [*spec.get("cells", []), *spec.get("published", [])]]
         return {name: self.datasets[name].label or name for name in dict.fromkeys(names) if name in self.datasets}
+
+    def _start_labels(self, paper: Source, spec: Spec) -> dict[str, str]:
+        """Return what the groups are called that an artifact's cells start from: their one network, and what it saw."""
+        groups = {cell["at"].get("start") for cell in spec.get("cells", [])} & paper.here.cells.keys()
+        of = {group: paper.here.cells[group] for group in sorted(groups) if len(paper.here.cells[group].models) == 1}
+        seen = {group: self.datasets[cells.dataset].label or cells.dataset for group, cells in of.items()}
+        return {group: f"{paper.here.models[cells.models[0]].label} from {seen[group]}" for group, cells in of.items()}
 
     def cell(self, paper: Source, cell: Cell, stages: list[str], seeds: int | None = None) -> Spec:
         """Return a cell with the work of some stages that it has; analyses are added to the plan."""
