@@ -32,9 +32,9 @@ RECIPE = (
     "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, noise, augmentation, "
 )
 RECIPE += "averaging, simulate, stop, precision, gpus"
-DATASETS = "cifar10, cifar100, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet, imagenet32, imagenet, "
-DATASETS += "imagenet320, places365, digits_files"
-OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, cells, artifacts, selection"
+DATASETS = "cifar10, cifar100, mnist, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet, imagenet32, "
+DATASETS += "imagenet, imagenet320, places365, digits_files, digits_low_files, digits_high_files"
+OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, attacks, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
 SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"
