@@ -82,6 +82,7 @@ class AsNoted:
     """A sampler, views and examples for the engine, that give one model what was noted."""
 
     generator = torch.Generator()
+    margin = 0
 
     def __init__(self, worlds: Worlds, chance: Noted, model: int, inside: bool) -> None:
         self.worlds, self.chance, self.model, self.inside, self.made = worlds, chance, model, inside, -1
@@ -99,8 +100,8 @@ class AsNoted:
         mine = self.chance.shown[self.made][self.model].transpose(0, 1)
         return mine.unflatten(0, (-1, self.worlds.views))[drawn]
 
-    def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        return self.worlds.images[indices], self.worlds.labels[indices]
+    def batches(self, cut: list[Tensor], margin: int = 0) -> list[tuple[Tensor, Tensor]]:
+        return [(self.worlds.images[indices], self.worlds.labels[indices]) for indices in cut]
 
     def __len__(self) -> int:
         return len(self.worlds.labels)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from copied import copy_configuration, copy_parts
+from copied import brought, copy_configuration, copy_parts
 
 from dpvision import plan
 from dpvision.errors import UserError
@@ -83,6 +83,6 @@ def shipped(request: pytest.FixtureRequest) -> Callable[[str], plan.Plan]:
     @functools.cache
     def load(scale: str) -> plan.Plan:
         content = read_yaml(plan.ROOT, "config/config.yaml").content
-        return plan.load(content | {"papers": [request.module.PAPER], "scale": scale}, plan.ROOT)
+        return plan.load(content | {"papers": [request.module.PAPER], "scale": scale, "folders": brought()}, plan.ROOT)
 
     return load

@@ -14,9 +14,11 @@ import yaml
 
 from dpvision import plan
 from dpvision.errors import UserError
+from dpvision.models.found import FAMILIES as FOUND
 from dpvision.plan.load import RULES
 from dpvision.plan.reading import read_yaml
 from dpvision.plan.stages import ANALYSES
+from dpvision.source import ROOT
 
 CONFIG = "config.yaml"
 DATA = "datasets.yaml"
@@ -32,8 +34,7 @@ RECIPE = (
     "optimizer, schedule, initialization, batch, epochs, steps, evaluate_every, clip, divide_by_clip, noise, augmentation, "
 )
 RECIPE += "averaging, simulate, stop, precision, gpus"
-DATASETS = "cifar10, cifar100, mnist, digits, digits_low, digits_high, imagenette, imagenette224, tinyimagenet, imagenet32, "
-DATASETS += "imagenet, imagenet320, places365, digits_files, digits_low_files, digits_high_files"
+DATASETS = ", ".join(read_yaml(ROOT, "config/datasets.yaml").content)
 OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, attacks, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -45,9 +46,7 @@ DELTA = "    delta: 1.0e-5\n"
 CHOICES = "[1, 16, 32, 64, channels]"
 LABEL = "    label: ResNet-9\n"
 BEFORE = "  scaleresnet9:\n    family"
-FAMILIES = (
-    '"backbone" or "linear" or "nf_resnet" or "nfnet" or "resnet50" or "resnet9" or "smoothnet" or "torchvision" or "wrn"'
-)
+FAMILIES = " or ".join(f'"{name}"' for name in sorted(FOUND))
 OF_A_WRN = "family, label, depth, width, groups, scale_norm, standardize, norm, bias"
 FIRST_ROW = "metric: top1, statistic: median, value: 65.6"
 
@@ -195,7 +194,7 @@ SPOILT = [
         "  train: {threads",
         "  trane: {threads",
         'resources.trane: there is no kind of job "trane". Did you mean "train"? '
-        "Allowed: download, prepare, report, features, search, train, hessian, activations, by_class",
+        "Allowed: download, prepare, report, features, search, train, hessian, activations, by_class, attack",
     ),
     Spoilt(
         "a mistyped setting",

@@ -111,6 +111,9 @@ def test_trainings_and_searches_by_artifact(shipped):
         "de2022_decay": {"train": 5 * 3},
         "de2022_pace": {"train": 4},
         "de2022_advice": {"search": 35},
+        "de2022_before": {"train": 2},
+        "de2022_table5": {"train": 5 * 2 * 2 * 4},
+        "de2022_table10": {"train": 5 * 4},
         "de2022_table11": {"train": 5 * 2 * 7},
         **{f"de2022_table{number}": {} for number in range(15, 24)},
     }

@@ -24,7 +24,7 @@ BASELINE = "{dataset: cifar10, models: [resnet9, resnet50], epsilon: 7.42}"
 MOMENT = {"kind": "moment", "than": "", "moment": "mean"}
 
 SPOILT = [
-    (said(kind="levle"), f'{AT}.kind = "levle": must be "best_of" or "best_trend" or "best_value" or "curvature" or '),
+    (said(kind="levle"), f'{AT}.kind = "levle": must be "best_of" or "best_trend" or "best_value" or "bounds" or '),
     (
         said(model="scalresnet9"),
         f'{AT}.model = "scalresnet9": there is no model "scalresnet9" {AMONG}, dataset: cifar10. Did you mean "scaleresnet9"?',

@@ -22,18 +22,19 @@ ABOVE = {"above": 0, "below": None, "about": None}
 def side(model: str, seeds: tuple[str, ...] = SEEDS, epsilon: float | None = 7.42, **more: Any) -> dict[str, Any]:
     """Return a side with work of whatever stage a comparison looks at. Analyses have names of their own."""
     at = {"dataset": "digits", "model": model, "epsilon": epsilon}
-    names = {"train": "{}{}", "hessian": "{}{}-x", "activations": "{}{}-x"}
+    names = {"train": "{}{}", "hessian": "{}{}-x", "activations": "{}{}-x", "attack": "{}{}-x"}
     return {"at": at, "work": {stage: {s: name.format(model, s) for s in seeds} for stage, name in names.items()}} | more
 
 
 READS = {"curvature": "hessian/hessian.json", "moment": "activations/histograms.csv", "times": "train/provenance.json"}
-READS |= {"reach": "train/history.csv", "parameters": "train/weights.safetensors"}
+READS |= {"reach": "train/history.csv", "parameters": "train/weights.safetensors", "targets": "attack/tried.csv"}
+READS |= dict.fromkeys(("bounds", "violations"), "attack/attack.json")
 
 
 def comparison(kind: str, *sides: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return a comparison as the plan writes it down: a count is exact, whatever else is claimed."""
     about = {"kind": kind, "reads": READS.get(kind, "train/metrics.json"), "sides": list(sides)}
-    claimed = {} if kind == "parameters" else {"claimed": ABOVE, "published": None, "printed": None}
+    claimed = {} if kind in ("parameters", "violations") else {"claimed": ABOVE, "published": None, "printed": None}
     return about | claimed | {"metric": "top1"} | more
 
 
@@ -354,6 +355,39 @@ def test_parameters_are_counted_as_torch_counts_them(made, narrow, tmp_path):
     made.add("a1", "weights.safetensors", "")
     save_file(network.state_dict(), made.files[-1])
     assert Records({"records": made.files}).parameters("a1") == parameter_count(network)
+
+
+def attacked(made, model: str, *bounds: float, by: str = "models", nominal: float = 2.0) -> None:
+    for seed, bound in zip(SEEDS, bounds, strict=False):
+        made.add(f"{model}{seed}-x", "attack.json", json.dumps({"by": by, "lower_bound": bound, "nominal": nominal}))
+
+
+@pytest.mark.parametrize(("unit", "values"), [("epsilon", {"1": 1.0, "2": 1.5}), ("ratio", {"1": 3.0, "2": 2.0})])
+def test_bounds_of_attacks_are_compared_by_their_difference_or_ratio(made, unit, values):
+    attacked(made, "a", 1.5, 3.0)
+    attacked(made, "b", 0.5, 1.5)
+    assert made.outcome(comparison("bounds", side("a"), side("b"), unit=unit)).values == approx(values)
+
+
+def test_a_bound_by_canaries_is_of_another_attack(made):
+    attacked(made, "a", 1.5, 3.0)
+    attacked(made, "b", 0.5, 1.5, by="canaries")
+    assert made.outcome(comparison("bounds", side("a"), side("b"), unit="epsilon")).verdict == "not run"
+
+
+@pytest.mark.parametrize(("bounds", "verdict"), [((1.9, 1.0), "supported"), ((1.9, 2.1), "contradicted")])
+def test_an_attack_that_proves_more_than_is_claimed_is_a_violation(made, bounds, verdict):
+    attacked(made, "a", *bounds)
+    found = made.outcome(comparison("violations", side("a"), count=0))
+    assert found.values == {str(i): float(bound > 2) for i, bound in enumerate(bounds, 1)}
+    assert found.verdict == verdict
+
+
+def test_a_target_leads_by_what_phase_one_found_of_all_others(made):
+    rows = "target,total_variation\nblank as 9,0.5\nblank as 9,0.7\n7 as 8,0.4\nnoise as 9,\n"
+    made.add("a1-x", "tried.csv", rows)
+    assert made.outcome(comparison("targets", side("a"), image="blank")).values == approx({"1": 0.3})
+    assert made.outcome(comparison("targets", side("a"), image="noise")).verdict == "not run"
 
 
 def test_every_kind_is_tried_here():

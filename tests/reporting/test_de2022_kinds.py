@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from copied import brought
 
 from dpvision import plan
 from dpvision.audit import attack
@@ -46,7 +47,7 @@ class World:
     """Records of all the work of a plan, made up."""
 
     def __init__(self, folder: Path, scale: str) -> None:
-        self.folder, self.plan = folder, plan.load({"papers": ["de2022"], "scale": scale})
+        self.folder, self.plan = folder, plan.load({"papers": ["de2022"], "scale": scale, "folders": brought()})
 
     def found(self, study: str) -> dict[str, Any]:
         """Return the values of the best trial of a search."""

@@ -22,7 +22,7 @@ START = [[0.1, -0.2], [0.3, 0.4]]  # weights by class
 class Given:
     """Gives the views of VIEWS in the order of the sample, instead of random ones."""
 
-    views, generator = 2, torch.Generator()
+    views, margin, generator = 2, 0, torch.Generator()
 
     def draw(self, examples: int) -> Tensor:
         return torch.arange(examples)

@@ -17,6 +17,7 @@ from torch import Tensor
 from dpvision.audit.stacked import Stacked
 from dpvision.data.augmentation import Views
 from dpvision.data.prepared import Prepared, split_of
+from dpvision.data.streamed import read
 from dpvision.errors import UserError
 from dpvision.files import replacing
 from dpvision.logs import Progress
@@ -43,7 +44,7 @@ class Worlds:
         self.target = f"{target['image']} as {target['label']}"
         train, _ = split_of(run["data"])
         image = image_of(target["image"], data, run["seed"])
-        images = np.concatenate([data.train_images[train], image[None]])
+        images = np.concatenate([*read(data.train_images, [train]), image[None]])
         labels = np.append(data.train_labels[train], target["label"])
         self.examples = Examples(images, labels, run["data"]["mean"], run["data"]["std"], device)
         with torch.random.fork_rng(devices=[]):
@@ -151,4 +152,4 @@ def image_of(what: str | int, data: Prepared, seed: int) -> np.ndarray:
         return np.zeros(shape, np.uint8)
     if what == "noise":
         return np.random.default_rng(stream_seed(seed, "image of noise")).integers(0, 256, shape, np.uint8)
-    return np.asarray(data.test_images[int(np.flatnonzero(data.test_labels == what)[0])])
+    return next(read(data.test_images, [np.flatnonzero(data.test_labels == what)[:1]]))[0]

@@ -14,6 +14,7 @@ CONFIDENCE = 0.999  # De et al.'s
 RUNS = 256  # runs of canaries: some 100,000 observations in each world
 LEVELS = [1.0, 2.0, 4.0, 8.0]  # levels of ε at q = 0.64, 50 steps and δ = 0.01: De et al., table 9, 100 examples
 SHAPE, CLASSES = [3, 32, 32], 10
+LARGEST = 50_000_000  # parameters: what is larger takes more than 10 GB to replay, and has the layers of a smaller one
 
 
 def engine_audit(runs: Iterable[Spec], every_network: bool = False) -> Spec:
@@ -46,11 +47,11 @@ def _spec(run: Spec | None, networks: list[Spec], levels: list[float]) -> Spec:
 
 
 def _chosen(every: bool) -> list[tuple[str, Network]]:
-    """Return the networks of the catalogue by name, the smallest first; of each family the smallest, or all."""
+    """Return the networks of the catalogue by name, the smallest first; of each family the smallest, or all up to LARGEST."""
     found: list[tuple[str, Network]] = []
     for family in FAMILIES.values():
         of_family = sorted(getattr(family, "CATALOGUE", {}).items(), key=lambda item: _weights(item[1]))
-        found += of_family if every else of_family[:1]
+        found += [one for one in of_family if _weights(one[1]) <= LARGEST] if every else of_family[:1]
     return sorted(found, key=lambda item: _weights(item[1]))
 
 

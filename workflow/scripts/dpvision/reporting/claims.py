@@ -76,7 +76,7 @@ def compared(comparison: Spec, records: Records, among: int = 1) -> Outcome:
     n, lost = (len(seen.points), 2) if seen.points else (len(seen.values), 1)
     spread = estimates[0] and spread_of(estimates[0], n, lost, logarithmic)
     needed: list[int | None] = []
-    if spread and estimates[0]:
+    if spread and estimates[0] and "exactly" not in claimed:
         far = [distance(effect, claimed, logarithmic) for effect in (estimates[0].effect, published) if effect is not None]
         verdicts = [with_power(one, far, spread, together) for one, together in zip(verdicts, (1, among), strict=True)]
         needed = [seeds_for(one / spread.of_one, lost) for one in far]
