@@ -35,6 +35,7 @@ RECIPE = (
 )
 RECIPE += "averaging, simulate, stop, precision, gpus"
 DATASETS = ", ".join(read_yaml(ROOT, "config/datasets.yaml").content)
+FEATURES = ", ".join(read_yaml(ROOT, "config/features.yaml").content)
 OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, attacks, cells, artifacts, selection"
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
@@ -284,7 +285,7 @@ SPOILT = [
         "dataset: cifar10",
         "dataset: cifar",
         'cells.cifar10.dataset = "cifar": there is no data set "cifar". '
-        f'Did you mean "cifar10"? Allowed: {DATASETS}, cifar10_mobilenet',
+        f'Did you mean "cifar10"? Allowed: {DATASETS}, {FEATURES}',
     ),
     Spoilt(
         "a data set of an overlay that does not exist",
@@ -292,7 +293,7 @@ SPOILT = [
         "dataset: digits",
         "dataset: digit",
         'cells.cifar10.dataset = "digit": there is no data set "digit". '
-        f'Did you mean "digits"? Allowed: {DATASETS}, cifar10_mobilenet',
+        f'Did you mean "digits"? Allowed: {DATASETS}, {FEATURES}',
     ),
     Spoilt(
         "a model that does not exist",

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+from copied import brought
 
 from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.plan import cost, specs
 from dpvision.privacy.accounting import Mechanism, most_steps
 
-FOLDERS = ("imagenet", "imagenet320", "imagenet32", "places365")
 NEED_DATA = {
     "de2022_table1": {"imagenet", "imagenet32", "imagenet320", "places365"},
     "de2022_table4": {"imagenet"},
@@ -27,11 +27,11 @@ def planned() -> Callable[..., plan.Plan]:
     """Return the plan of De et al. with or without somebody's copies of the data, or at another scale."""
     found: dict[tuple[bool, str], plan.Plan] = {}
 
-    def load(brought: bool = True, scale: str = "paper") -> plan.Plan:
-        if (brought, scale) not in found:
-            folders = dict.fromkeys(FOLDERS, "somewhere") if brought else {}
-            found[brought, scale] = plan.load({"papers": ["de2022"], "scale": scale, "folders": folders}, plan.ROOT)
-        return found[brought, scale]
+    def load(there: bool = True, scale: str = "paper") -> plan.Plan:
+        if (there, scale) not in found:
+            folders = brought() if there else {}
+            found[there, scale] = plan.load({"papers": ["de2022"], "scale": scale, "folders": folders}, plan.ROOT)
+        return found[there, scale]
 
     return load
 
