@@ -123,6 +123,7 @@ def test_trainings_and_searches_by_artifact(shipped):
         "de2022_figure1b": {"train": 6},
         "de2022_figure4": {"train": 8, "search": 8},
         "de2022_figure5": {"train": 5},
+        "de2022_pace_imagenet": {"train": 2},
     }
 
 

@@ -14,6 +14,7 @@ from dpvision.privacy.accounting import Mechanism, most_steps
 NEED_DATA = {
     "de2022_table1": {"imagenet", "imagenet32", "imagenet320", "places365"},
     "de2022_table4": {"imagenet"},
+    "de2022_pace_imagenet": {"imagenet"},
     "de2022_table6": {"imagenet320", "places365"},
     "de2022_table7": {"imagenet", "places365"},
     "de2022_figure1b": {"imagenet320", "places365"},
