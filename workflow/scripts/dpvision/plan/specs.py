@@ -67,20 +67,10 @@ def weights_spec(name: str, weights: Weights) -> Spec:
 def features_spec(name: str, features: Features, of: Spec, weights: Spec, constants: Spec) -> Spec:
     """Describe the features of the images of a prepared data set, `of`, by weights that say their network, too."""
     preprocessing = {"shape": [of["shape"][0], features.size, features.size], "resize": "bilinear", **constants}
-    made = {
-        "kind": "features",
-        "name": name,
-        **{key: of[key] for key in ("classes", "train", "test")},
-        "shape": features.shape,
-        "of": data_name(of),
-        "weights": weights,
-        "preprocessing": preprocessing,
-        "layer": features.layer or "the head's input",
-        "scale": features.scale,
-        "precision": features.precision,
-        "kept": "float16",
-    }
-    return canonical(made)
+    made = {"kind": "features", "name": name, "of": data_name(of), "weights": weights, "preprocessing": preprocessing}
+    made |= {key: of[key] for key in ("classes", "train", "test")}
+    made |= features.model_dump(include={"shape", "scale", "precision"})
+    return canonical(made | {"layer": features.layer or "the head's input", "kept": "float16"})
 
 
 def data_key(run: Spec) -> tuple[str, str]:
@@ -113,8 +103,7 @@ def weights_key(weights: Spec) -> tuple[str, str]:
 
 def start_key(run: Spec) -> list[tuple[str, str]]:
     """Return the stage and the name of what a run begins with; nothing where its network's family says it."""
-    start = run.get("start")
-    return [weights_key(start.get("weights", start))] if start else []
+    return [weights_key(start.get("weights", start))] if (start := run.get("start")) else []
 
 
 def run_spec(
