@@ -11,6 +11,7 @@ import yaml
 from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.evidence.write import write_evidence
+from dpvision.files import write_json
 from dpvision.plan.reading import read_yaml
 
 KEPT = plan.ROOT / "docs/results"
@@ -83,17 +84,27 @@ def test_a_ledger_that_is_not_private_keeps_a_row_off_the_leaderboard(kept):
     assert 8.0 not in [claim["epsilon"] for claim in entry["claims"]]
 
 
+def test_a_paper_none_of_whose_ledgers_is_private_has_no_entry(kept):
+    for file in (kept / "laptop/runs").glob("*/ledger.json"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"private": False}))
+    assert yaml.safe_load(written(kept, "leaderboard.yaml")) == []
+
+
 def test_settings_in_print_that_spend_another_epsilon_are_listed(kept):
     assert "at N = 50,000 | 8 | 7.05 | 6.54 |" in written(kept)
 
 
-def test_an_audit_is_shown_with_its_verdict(kept):
+def test_audits_are_shown_with_their_verdicts_each_with_a_table(kept):
     bound = {"setting": "made up", "delta": 0.01, "claimed": 2.0, "lower_bound": 1.25, "expected": 1.5}
-    folder = kept / "simulate/audits/made-up"
-    folder.mkdir(parents=True)
     about = {"verdict": "consistent", "confidence": 0.999, "tests": [1, 2], "bounds": [bound]}
-    (folder / "audit.json").write_text(json.dumps(about))
-    assert "| made up, δ = 0.01 | 2.00 | 1.25 | 1.50 |" in written(kept)
+    for name in ("one", "other"):
+        write_json(kept / "simulate/audits" / name / "audit.json", about)
+    page = written(kept)
+    assert (
+        "| made up, δ = 0.01 | 2.00 | 1.25 | 1.50 |\n\n**consistent** at 99.9%, by 2 tests: [record](simulate/audits/other/"
+        in page
+    )
+    assert page.count("| made up, δ = 0.01 |") == 2
 
 
 def test_a_folder_without_results_is_an_error_that_says_how_to_fill_it(tmp_path):

@@ -76,7 +76,16 @@ def test_other_numbers_of_models_are_another_attack(part):
         ({"attacks": {"reserved": None}}, "reserved is missing"),
         ({"attacks": {"tried": None}}, "tried is missing"),
         ({"attacks": {"by": "canaries"}}, "reserved is not for canaries"),
+        ({"attacks": {"by": "canaries", "reserved": None, "targets": None, "tried": None}}, "space is not for canaries"),
         ({"cells": {"epsilons": [None]}}, "an attack is held against an ε that is given"),
+        (
+            {"recipes": {"schedule": {"name": "step", "every": 2, "factor": 0.5}}},
+            "schedule: must be {name: constant}: models that many attacks",
+        ),
+        ({"recipes": {"optimizer": {"name": "sgd", "learning_rate": 0.5, "momentum": 0.9}}}, "optimizer: must be {name: sgd}"),
+        ({"recipes": {"averaging": {"decay": 0.9}}}, "averaging: must be null"),
+        ({"cells": {"train": "head"}}, "no start, no train"),
+        ({"recipes": {"precision": "bfloat16"}}, "precision: must be float32"),
     ],
 )
 def test_what_is_wrong_is_said(part, changes, says):

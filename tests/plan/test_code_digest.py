@@ -151,7 +151,7 @@ def library(tmp_path, monkeypatch) -> Path:
         ("plan/specs.py", "training.run", True),
         ("config/papers.py", "training.run", False),
         ("plan/stages.py", "training.run", False),
-        ("plan/checks.py", "training.run", False),
+        ("plan/checks/cells.py", "training.run", False),
         ("reporting/tables.py", "training.run", False),
         ("reporting/figures.py", "reporting.figures", True),
         ("reporting/figures.mplstyle", "reporting.figures", True),

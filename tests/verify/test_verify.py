@@ -88,7 +88,7 @@ def damaged(unpacked, made):
     return Damaged(unpacked, made.plan)
 
 
-ELSEWHERE = ("audit", "weights", "features", "by_class")  # made on demand, and of papers on public weights
+ELSEWHERE = ("audit", "weights", "features", "by_class", "attack")  # made on demand, and of papers on public weights
 
 
 @pytest.mark.slow

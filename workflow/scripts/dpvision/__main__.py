@@ -14,72 +14,19 @@ from dpvision.errors import UserError
 from dpvision.files import write_json, write_text
 from dpvision.plan.reading import read_yaml
 
+Option = tuple[tuple[str, ...], dict[str, Any]]
+COMMANDS: dict[str, tuple[Callable[..., None], str, tuple[Option, ...]]] = {}
+"""What each command runs, what its help says, and what may follow it; in the order of the help."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m dpvision", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-
-    def command(name: str, function, text: str) -> argparse.ArgumentParser:
+    for name, (function, text, options) in COMMANDS.items():
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(function=function)
-        return made
-
-    for name, function, text in (
-        ("plan", _plan, "list what a target needs, and how much of it is done"),
-        ("status", _status, "list what is done, running, failed or missing and why, and what was made by other code than this"),
-    ):
-        made = command(name, function, text)
-        made.add_argument("--scale", help="instead of the one in config/config.yaml")
-        if name == "plan":
-            made.add_argument("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
-            made.add_argument("--cost", action="store_true", help="device-hours, wall time, memory and disk of what is left")
-            made.add_argument(
-                "--budget", type=_hours, metavar="TIME", help="choose what completes most in this time: 48h, 90m, 2d"
-            )
-            made.add_argument(
-                "--devices", type=_at_least(1), default=1, help="number of devices that work at once (default: 1)"
-            )
-            made.add_argument("--device", metavar="NAME", help="one with records, or in config/devices.yaml (default: as last)")
-        made.add_argument("--json", action="store_true", help="for programs")
-    for name, look, text in (
-        ("show", _show, "print a run's card: its settings, results, what it spent and its curve"),
-        ("compare", _compare, "print what differs between two runs, in settings and in results"),
-    ):
-        made = command(name, look, text)
-        made.add_argument("part", metavar="RUN", nargs=2 if name == "compare" else None, help="a part of its folder's name")
-        made.add_argument("--scale", help="look among the runs of this scale alone")
-        made.add_argument("--json", action="store_true", help="for programs")
-    audited = command("audit", _audit, "attack the engine, or the step of a run, and print what it proves; minutes")
-    audited.add_argument("part", metavar="RUN", nargs="?", help="a part of a run's name: by its q, σ, steps and network")
-    audited.add_argument("--all", action="store_true", dest="every", help="replay every network of the catalogue")
-    audited.add_argument("--scale", help="instead of the one in config/config.yaml")
-    claims = command("claims", _claims, "write the page of claims from the records that there are now, and run nothing")
-    claims.add_argument("--scale", help="instead of the one in config/config.yaml")
-    draw = command("draw", _draw, "make a table or figure of the records that there are now, and run nothing")
-    draw.add_argument("artifact", help="a table or figure: table1")
-    draw.add_argument("--scale", help="instead of the one in config/config.yaml")
-    keep = command("keep", _keep, "copy the small files of results to a folder to commit, with tables, figures, a page")
-    keep.add_argument("folder", type=Path, help="folder to write; results that lie there already stay and are shown too")
-    keep.add_argument("--scale", help="instead of the one in config/config.yaml")
-    evidence = command("evidence", _evidence, "write the page of all kept results, and the forms that others ask for")
-    evidence.add_argument("folder", type=Path, nargs="?", default=Path("docs/results"), help="default: docs/results")
-    models = command("models", _models, "list every model with its parameters and multiply-adds")
-    models.add_argument("--classes", type=_at_least(1), default=10, help="default: 10")
-    models.add_argument("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)")
-    models.add_argument("--channels", type=_at_least(1), default=3, help="default: 3")
-    models.add_argument("--json", action="store_true", help="for programs")
-    models.add_argument("--count", action="store_true", help="write counts.json of families without `layers`, for every paper")
-    verifying = command("verify", _verify, "check whether the results of an archive or a folder follow from their records")
-    verifying.add_argument("path", type=Path, help="an archive (.zip), its folder, or a folder of results (results/demo)")
-    verifying.add_argument("--json", action="store_true", help="for programs")
-    compared = command("again", _again, "compare an artifact of an archive with the same one made again")
-    compared.add_argument("archive", type=Path, help="the folder of an unpacked archive, in whose source/ it was made again")
-    compared.add_argument("artifact", help="a table or figure: table1")
-    trying = command("try", _try, "write a small paper for a folder of pictures: a private head on public weights")
-    trying.add_argument("folder", type=Path, help="pictures in a folder a class, or in such below train/ and test/")
-    trying.add_argument("--name", help="in the configuration (default: made of the folder's)")
-    trying.add_argument("--from-scratch", action="store_true", help="and a network from scratch, which takes far longer")
-    command("schema", _schema, "write the JSON schemas of the configuration to config/schema, and config/README.md")
+        for names, settings in options:
+            made.add_argument(*names, **settings)
 
     arguments = vars(parser.parse_args())
     try:
@@ -89,6 +36,20 @@ def main() -> None:
         sys.exit(str(error))
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _command(text: str, *options: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function, `_plan`, a command, `plan`: its help, and the options that it takes by name."""
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        COMMANDS[function.__name__.removeprefix("_")] = (function, text, options)
+        return function
+
+    return add
+
+
+def _option(*names: str, **settings: Any) -> Option:
+    return names, settings
 
 
 def _at_least(least: int) -> Callable[[str], int]:
@@ -124,6 +85,33 @@ def _load(scale: str | None) -> plan.Plan:
     return plan.load(document.content)
 
 
+def _find(part: str, scale: str | None) -> Any:
+    from dpvision.looking.runs import find
+
+    return find(_here(), part, functools.cache(_load), scale)
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, indent=2)
+
+
+SCALE = _option("--scale", help="instead of the one in config/config.yaml")
+JSON = _option("--json", action="store_true", help="for programs")
+OF_SCALE = _option("--scale", help="look among the runs of this scale alone")
+ARTIFACT = _option("artifact", help="a table or figure: table1")
+PART = "a part of its folder's name"
+
+
+@_command(
+    "list what a target needs, and how much of it is done",
+    SCALE,
+    _option("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)"),
+    _option("--cost", action="store_true", help="device-hours, wall time, memory and disk of what is left"),
+    _option("--budget", type=_hours, metavar="TIME", help="choose what completes most in this time: 48h, 90m, 2d"),
+    _option("--devices", type=_at_least(1), default=1, help="number of devices that work at once (default: 1)"),
+    _option("--device", metavar="NAME", help="one with records, or in config/devices.yaml (default: as last)"),
+    JSON,
+)
 def _plan(
     scale: str | None, targets: list[str], cost: bool, budget: float | None, devices: int, device: str | None, json: bool
 ) -> None:
@@ -148,6 +136,7 @@ def _plan(
     print(_as_json(found) if json else "\n\n".join(text))
 
 
+@_command("list what is done, running, failed or missing and why, and what was made by other code than this", SCALE, JSON)
 def _status(scale: str | None, json: bool) -> None:
     from dpvision.looking.status import Status, as_json, as_text
 
@@ -155,12 +144,12 @@ def _status(scale: str | None, json: bool) -> None:
     print(_as_json(as_json(found)) if json else as_text(found))
 
 
-def _find(part: str, scale: str | None) -> Any:
-    from dpvision.looking.runs import find
-
-    return find(_here(), part, functools.cache(_load), scale)
-
-
+@_command(
+    "print a run's card: its settings, results, what it spent and its curve",
+    _option("part", metavar="RUN", help=PART),
+    OF_SCALE,
+    JSON,
+)
 def _show(part: str, scale: str | None, json: bool) -> None:
     from dpvision.looking.show import as_json, as_text
 
@@ -168,6 +157,12 @@ def _show(part: str, scale: str | None, json: bool) -> None:
     print(_as_json(as_json(run)) if json else as_text(run))
 
 
+@_command(
+    "print what differs between two runs, in settings and in results",
+    _option("part", metavar="RUN", nargs=2, help=PART),
+    OF_SCALE,
+    JSON,
+)
 def _compare(part: list[str], scale: str | None, json: bool) -> None:
     from dpvision.looking.compare import as_text, compared
 
@@ -175,6 +170,12 @@ def _compare(part: list[str], scale: str | None, json: bool) -> None:
     print(_as_json(found) if json else as_text(found))
 
 
+@_command(
+    "attack the engine, or the step of a run, and print what it proves; minutes",
+    _option("part", metavar="RUN", nargs="?", help="a part of a run's name: by its q, σ, steps and network"),
+    _option("--all", action="store_true", dest="every", help="replay every network of the catalogue"),
+    SCALE,
+)
 def _audit(part: str | None, every: bool, scale: str | None) -> None:
     import logging
 
@@ -197,13 +198,7 @@ def _audit(part: str | None, every: bool, scale: str | None) -> None:
         sys.exit(1)
 
 
-def _keep(folder: Path, scale: str | None) -> None:
-    from dpvision.reporting.keep import keep
-
-    made = keep(_load(scale), _here(), folder)
-    print(f"{folder / 'README.md'} shows {', '.join(made)}")
-
-
+@_command("write the page of claims from the records that there are now, and run nothing", SCALE)
 def _claims(scale: str | None) -> None:
     from dpvision.reporting.so_far import listing, write_so_far
 
@@ -214,6 +209,11 @@ def _claims(scale: str | None) -> None:
         print("\n".join([*listing(write_so_far(planned, name, _here())), "", *planned.targets(name)]))
 
 
+@_command(
+    "make a table or figure of the records that there are now, and run nothing",
+    ARTIFACT,
+    SCALE,
+)
 def _draw(artifact: str, scale: str | None) -> None:
     from dpvision.looking.overview import artifacts_of
     from dpvision.reporting.so_far import draw_so_far
@@ -223,12 +223,36 @@ def _draw(artifact: str, scale: str | None) -> None:
         print("\n".join([f"{name}: {draw_so_far(planned, name, _here())}", *planned.targets(name)]))
 
 
+@_command(
+    "copy the small files of results to a folder to commit, with tables, figures, a page",
+    _option("folder", type=Path, help="folder to write; results that lie there already stay and are shown too"),
+    SCALE,
+)
+def _keep(folder: Path, scale: str | None) -> None:
+    from dpvision.reporting.keep import keep
+
+    made = keep(_load(scale), _here(), folder)
+    print(f"{folder / 'README.md'} shows {', '.join(made)}")
+
+
+@_command(
+    "write the page of all kept results, and the forms that others ask for",
+    _option("folder", type=Path, nargs="?", default=Path("docs/results"), help="default: docs/results"),
+)
 def _evidence(folder: Path) -> None:
     from dpvision.evidence.write import write_evidence
 
     print("\n".join(map(str, write_evidence(folder, _load))))
 
 
+@_command(
+    "list every model with its parameters and multiply-adds",
+    _option("--classes", type=_at_least(1), default=10, help="default: 10"),
+    _option("--size", type=_at_least(8), default=32, help="height and width of the images (default: 32)"),
+    _option("--channels", type=_at_least(1), default=3, help="default: 3"),
+    JSON,
+    _option("--count", action="store_true", help="write counts.json of families without `layers`, for every paper"),
+)
 def _models(classes: int, size: int, channels: int, json: bool, count: bool) -> None:
     from dpvision.models.catalogue import catalogue, listing
     from dpvision.models.count import write_counts
@@ -243,6 +267,11 @@ def _models(classes: int, size: int, channels: int, json: bool, count: bool) -> 
     print(_as_json(rows) if json else listing(rows, classes, [channels, size, size]))
 
 
+@_command(
+    "check whether the results of an archive or a folder follow from their records",
+    _option("path", type=Path, help="an archive (.zip), its folder, or a folder of results (results/demo)"),
+    JSON,
+)
 def _verify(path: Path, json: bool) -> None:
     from dpvision.verify.verdict import verify
 
@@ -252,22 +281,30 @@ def _verify(path: Path, json: bool) -> None:
         sys.exit(1)
 
 
+@_command(
+    "compare an artifact of an archive with the same one made again",
+    _option("archive", type=Path, help="the folder of an unpacked archive, in whose source/ it was made again"),
+    ARTIFACT,
+)
 def _again(archive: Path, artifact: str) -> None:
     from dpvision.verify.again import comparison
 
     print(comparison(archive, artifact))
 
 
-def _as_json(value: object) -> str:
-    return json.dumps(value, indent=2)
-
-
+@_command(
+    "write a small paper for a folder of pictures: a private head on public weights",
+    _option("folder", type=Path, help="pictures in a folder a class, or in such below train/ and test/"),
+    _option("--name", help="in the configuration (default: made of the folder's)"),
+    _option("--from-scratch", action="store_true", help="and a network from scratch, which takes far longer"),
+)
 def _try(folder: Path, name: str | None, from_scratch: bool) -> None:
     from dpvision.trying import try_folder
 
     print("\n".join(try_folder(folder, name, from_scratch, _here())))
 
 
+@_command("write the JSON schemas of the configuration to config/schema, and config/README.md")
 def _schema() -> None:
     from dpvision.plan.reference import reference
     from dpvision.plan.schema import schemas

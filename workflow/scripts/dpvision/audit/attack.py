@@ -54,7 +54,7 @@ class Reserved:
 
 @dataclass(frozen=True)
 class Seen:
-    """What an attack saw: scores that count, those that chose the thresholds, and these."""
+    """The scores of an attack that count, those that chose the thresholds, and the thresholds."""
 
     out: np.ndarray
     inside: np.ndarray
@@ -69,18 +69,17 @@ def attack(spec: Spec, data: Path, folder: Path) -> dict[str, Any]:
     origin = Origin(" ".join([ATTACKED, *modules_of(run)]))
     folder.mkdir(parents=True, exist_ok=True)
     prepared = load(data, data_part(run))
+
+    def worlds(row: dict[str, Any]) -> Worlds:
+        return Worlds(with_values(spec["run"], row["values"]), row["target"], prepared, attack_name(spec), device())
+
     tried = tried_settings(spec)
-    if spec["by"] == "models":
-        if len(tried) > 1:
-            for i, row in enumerate(tried):
-                worlds = Worlds(with_values(run, row["values"]), row["target"], prepared, attack_name(spec), device())
-                row |= fitted(*worlds.scores(f"phase one, {i}", spec["tried"], folder))
-        best = max(tried, key=lambda row: row["total_variation"])
-        run = with_values(run, best["values"])
-        worlds = Worlds(run, best["target"], prepared, attack_name(spec), device())
-        seen = by_models(spec, worlds, folder)
-    else:
-        best, seen = tried[0], by_canaries(spec, folder)
+    if len(tried) > 1:
+        for i, row in enumerate(tried):
+            row |= fitted(*worlds(row).scores(f"phase one, {i}", spec["tried"], folder))
+    best = max(tried, key=lambda row: row["total_variation"])
+    run = with_values(run, best["values"])
+    seen = by_models(spec, worlds(best), folder) if spec["by"] == "models" else by_canaries(spec, folder)
     mechanism = mechanism_of(run)
     assert mechanism is not None
     chosen = {"target": called(best), "values": best["values"]}

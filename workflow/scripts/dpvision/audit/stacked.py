@@ -17,7 +17,7 @@ from dpvision.privacy.clipping import clip_factors
 
 
 class Patches(torch.autograd.Function):
-    """What each position of a kernel sees: [M, channels, images, height, width] -> [M, channels, k, k, images, y, x]."""
+    """Copy what each position of a kernel sees: [M, channels, images, height, width] -> [M, channels, k, k, images, y, x]."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: tuple[int, int], stride: tuple[int, int]) -> Tensor:
@@ -64,8 +64,8 @@ class FirstOfFour(torch.autograd.Function):
 
 @dataclass
 class Seen:
-    """What a layer with weights saw in one pass: [1 or M, inputs, images, positions], and its outputs, of which the loss has a
-    gradient."""
+    """The inputs of a layer with weights in one pass, [1 or M, inputs, images, positions], and its outputs, of which the loss
+    has a gradient."""
 
     inputs: Tensor
     outputs: Tensor
@@ -78,7 +78,7 @@ class Weighted:
         self.layer, self.models, self.pooled = layer, models, False
         self.weight = layer.weight.detach().flatten(1).expand(models, -1, -1).clone()
         self.bias = None if layer.bias is None else layer.bias.detach().expand(models, -1).clone()
-        self.last: tuple[Tensor | None, Tensor | None, tuple[int, ...]] = None, None, ()
+        self.last: tuple[Tensor, Tensor, tuple[int, ...]] | None = None
 
     def tensors(self) -> list[Tensor]:
         return [self.weight, *([] if self.bias is None else [self.bias])]
@@ -104,8 +104,8 @@ class Weighted:
         """
         if isinstance(self.layer, nn.Linear):
             return x[..., None], ()
-        if self.last[0] is x and self.last[1] is not None:
-            return self.last[1], self.last[2]
+        if self.last and self.last[0] is x:
+            return self.last[1:]
         rows, columns = (int(side) for side in self.layer.padding)
         padded = F.pad(x, (columns, columns, rows, rows)) if rows or columns else x
         patches: Tensor = Patches.apply(padded, self.layer.kernel_size, self.layer.stride)

@@ -77,7 +77,7 @@ class Worlds:
                         np.save(beside, blocks[0])
                     saved = time.monotonic()
                 progress.step(min(first + each, count), lambda: "models of each world")
-        return blocks[0][:, :count] if len(blocks) == 1 else np.concatenate(blocks, axis=1)[:, :count]
+        return np.concatenate(blocks, axis=1)[:, :count]
 
     def _block(self, what: str, first: int, each: int) -> np.ndarray:
         """Train some models of each world side by side, from the first on; their seeds are their own."""

@@ -49,6 +49,8 @@ class Attack(Strict):
                 raise ValueError(f"{key} is missing")
             if self.by == "canaries" and value is not None:
                 raise ValueError(f"{key} is not for canaries; leave it out")
+        if self.by == "canaries" and self.space:
+            raise ValueError("space is not for canaries, which try nothing; leave it out")
         if self.reserved and self.reserved >= self.models:
             raise ValueError(f"reserved must be below {self.models}, the models that they are some of")
         return self

@@ -247,7 +247,7 @@ class Along(Effect):
 
 
 class AlongNumbers(Along):
-    """Of cells that differ in a number: a trend is by its doublings, or its powers."""
+    """Compare cells that differ in a number: a trend is by its doublings, or its powers."""
 
     @model_validator(mode="after")
     def _has_logarithms(self) -> "AlongNumbers":

@@ -27,8 +27,8 @@ code and packages that made it. Every table is made of records, and `python -m d
   the same versions ([docs/environments.md](../environments.md)).
 - **Data**: what the configuration names is downloaded and checked by digest.
   What has to be brought: [docs/data.md](../data.md).
-- **Security, privacy, ethics**: no personal data but the public data sets' own. Noise follows from a seed, so that weights are
-  research results and not releases.
+- **Security, privacy, ethics**: no personal data but the public data sets' own. Noise follows from a seed where a recipe does not
+  ask for secret noise, so weights are research results and not releases.
 
 ## Set-up and a basic test
 

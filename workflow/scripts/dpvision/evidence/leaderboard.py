@@ -25,6 +25,7 @@ def leaderboard(kept: Sequence[Kept]) -> str:
         {"name": paper, "authors": None, "paper": None, "code": None, "venue": None, "venue_date": None}
         | {"private_data": dataset, "claims": claims}
         for (paper, dataset), claims in found.items()
+        if claims
     ]
     return HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=128)
 

@@ -118,6 +118,7 @@ def _audits(kept: Sequence[Kept]) -> Iterator[str]:
             for row in found["bounds"]:
                 bounds = " | ".join(f"{row[key]:.2f}" for key in ("claimed", "lower_bound", "expected"))
                 yield f"| {row['setting']}, δ = {row['delta']:g} | {bounds} |"
+            yield ""  # or the next audit would be a row of this table
 
 
 def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
 from dpvision.config.weights import Features, Weights
 from dpvision.errors import UserError
-from dpvision.plan import audits, checks, claims, specs, starts
+from dpvision.plan import audits, checks, claims, specs
 from dpvision.plan.expand import Cell, expand, shown
 from dpvision.plan.plan import DATA, Plan
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
@@ -39,6 +39,7 @@ RULES += (
     "archive",
     "verify",
 )
+NUMBER = {"metric", "weights", "split", "statistic", "value", "spread"}  # keys of a published row, beside its coordinates
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:
@@ -175,7 +176,7 @@ class _Loader:
         problems = [*checks.of_paper(paper, self.datasets, self.taken, artifacts, documents)]
         cells, more = expand(paper, self.datasets, documents)
         problems += [*more, *checks.of_cells(cells, paper, self.datasets, documents)]
-        refuse([*problems, *starts.of_starts(cells, paper, self.datasets, self.features, self.weights, documents)])
+        refuse([*problems, *checks.of_starts(cells, paper, self.datasets, self.features, self.weights, documents)])
         return cells
 
     def _places(self, name: str) -> list[str]:
@@ -216,7 +217,7 @@ class _Loader:
         def train(cell: Cell) -> Cell:
             if id(cell) not in trained:
                 start = paper.here.cells[cell.group].start
-                before = starts.cell_before(start, cells) if start and start.cells else None
+                before = checks.cell_before(start, cells) if start and start.cells else None
                 trained[id(cell)] = self._trained(paper, cell, before and train(before))
             return trained[id(cell)]
 
@@ -290,9 +291,7 @@ class _Loader:
             models = {cell["at"]["model"]: models[cell["at"]["model"]] for cell in cells}
         if hasattr(artifact, "published"):
             rows = [row for row in paper.published if row.artifact == (artifact.published or name)]
-            spec["published"] = [
-                {"at": row.coordinates(), **row.model_dump(include=checks.NUMBER, exclude_none=True)} for row in rows
-            ]
+            spec["published"] = [{"at": row.coordinates(), **row.model_dump(include=NUMBER, exclude_none=True)} for row in rows]
         spec |= artifact.model_dump(exclude={"kind", "title", "cells", "epsilons", "published"}, exclude_none=True)
         spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}", *claims.modules(spec))
         self.plan.artifacts[name] = spec
@@ -309,7 +308,8 @@ class _Loader:
 
     def _private_studies(self, cell: Cell) -> list[Spec]:
         """Return the spec of a cell's search, if it has one that trains privately."""
-        return [spec for spec in [self.plan.work["search", cell.study]] if spec["run"]["budget"]] if cell.study else []
+        spec = self.plan.work["search", cell.study] if cell.study else None
+        return [spec] if spec and spec["run"]["budget"] else []
 
     def _dataset_labels(self, spec: Spec) -> dict[str, str]:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""
@@ -366,7 +366,7 @@ class _Loader:
     def _to_be_brought(self, paper: Source, cell: Cell) -> list[str]:
         """Return the data of a cell, and of those that it starts from, that have to be brought and are not here."""
         start, name = paper.here.cells[cell.group].start, cell.at["dataset"]
-        before = self._to_be_brought(paper, starts.cell_before(start, paper.cells)) if start and start.cells else []
+        before = self._to_be_brought(paper, checks.cell_before(start, paper.cells)) if start and start.cells else []
         name = self.features[name].of if name in self.features else name
         here = name in self.plan.folders or (self.root / DATA / "raw" / name / "files.json").exists()
         return before if self.datasets[name].sources or here else [*before, name]

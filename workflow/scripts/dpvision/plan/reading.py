@@ -29,6 +29,9 @@ class Document(NamedTuple):
     part: tuple = ()
 
 
+Documents = list[Document]
+
+
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """A loader of YAML as people mean it: 1e-5 is a number (YAML 1.1 takes it for text), a key stands once."""
 
@@ -76,7 +79,7 @@ def merged(under: Any, over: Any) -> Any:
     return under | {key: merged(under[key], value) if key in under else value for key, value in over.items()}
 
 
-def validated(kind: type[Loaded] | Any, documents: list[Document]) -> Loaded:
+def validated(kind: type[Loaded] | Any, documents: Documents) -> Loaded:
     """Return the documents, each laid over those before it, validated as `kind`."""
     content = functools.reduce(merged, (document.content for document in documents))
     adapter = TypeAdapter(kind)
@@ -106,7 +109,7 @@ def refuse(problems: Iterable[str]) -> None:
         raise UserError(text)
 
 
-def complaint(documents: list[Document], path: tuple, expectation: str, value: Any = MISSING) -> str:
+def complaint(documents: Documents, path: tuple, expectation: str, value: Any = MISSING) -> str:
     """Return one line that says what is wrong, where, and what is allowed."""
     document = _document_of(path, documents)
     shown = "" if value is MISSING or isinstance(value, dict) else f" = {_yaml(value)}"
@@ -114,7 +117,7 @@ def complaint(documents: list[Document], path: tuple, expectation: str, value: A
 
 
 def unknown(
-    documents: list[Document], path: tuple, what: str, name: str, allowed: list[str], value: Any = MISSING, among: str = ""
+    documents: Documents, path: tuple, what: str, name: str, allowed: list[str], value: Any = MISSING, among: str = ""
 ) -> str:
     """Return a complaint about a name that stands for nothing, or for nothing among some of what there is."""
     there = ", ".join(map(str, allowed)) or "there is none"
@@ -226,7 +229,7 @@ def _at(value: Any, path: tuple) -> Any:
     return value
 
 
-def _document_of(path: tuple, documents: list[Document]) -> Document:
+def _document_of(path: tuple, documents: Documents) -> Document:
     """Return the last document that says something there. If none does, return the one that should have said it:
     the last that names a kind (the others only change some of its values), else the first."""
     for depth in range(len(path), 0, -1):

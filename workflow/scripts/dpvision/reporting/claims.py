@@ -336,7 +336,7 @@ def _count(outcome: Outcome) -> str:
 
 
 def _seeds(outcome: Outcome) -> str:
-    """How many would decide it, if the effect is as seen, and as in print."""
+    """Say how many would decide it, if the effect is as seen, and as in print."""
     if outcome.found is None or outcome.found.low is None:
         return ""
     for_print = "" if outcome.published is None else f" / {_or_more(outcome.seeds_for_print)}"
@@ -344,7 +344,7 @@ def _seeds(outcome: Outcome) -> str:
 
 
 def _most_seeds(outcomes: list[Outcome]) -> str:
-    """How many would decide all comparisons that there are, if the effects are as seen."""
+    """Say how many would decide all comparisons that there are, if the effects are as seen."""
     there = [outcome.seeds for outcome in outcomes if outcome.found and outcome.found.low is not None]
     known = [seeds for seeds in there if seeds is not None]
     return "" if not there else _or_more(max(known) if len(known) == len(there) else None)

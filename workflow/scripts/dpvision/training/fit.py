@@ -55,7 +55,7 @@ class Training:
         devices: Devices = ALONE,
         start: Path | None = None,
     ) -> None:
-        recipe, seed = spec["recipe"], spec["seed"]
+        recipe = spec["recipe"]
         if "start" in spec and start is None:
             raise ValueError("the spec names what the run begins with, and no folder of it was given")
         self.chooser = specs.chooser(spec)
@@ -72,19 +72,8 @@ class Training:
         self.whole = mechanism_of(spec)  # the mechanism of all steps; none: not private
         self.sigma = None if self.whole is None else self.whole.sigma
 
-        train, held_out = split_of(spec["data"])
-        constants = (spec["data"]["mean"], spec["data"]["std"], device)
-        self.train = Examples(data.train_images, data.train_labels, *constants, rows=train)
-        self.test = Examples(data.test_images, data.test_labels, *constants)
-        self.validation = self.test if self.chooser == "test" else None
-        if self.chooser == "validation":
-            self.validation = Examples(data.train_images, data.train_labels, *constants, rows=held_out)
-
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(stream_seed(seed, "weights"))
-            self.network = build(spec["model"], spec["data"]["classes"], spec["data"]["shape"][0])
-            if first := recipe.get("initialization"):
-                initializations.module(first["name"]).apply(first, self.network)
+        self.train, self.test, self.validation = self._examples(data)
+        self.network = self._first_weights()
         self.part = specs.trained_part(spec)
         self.start_sha256 = begin(self.network, spec["start"], start) if start else None
         self.begun_with: dict[str, str] | None = None
@@ -101,21 +90,52 @@ class Training:
         self.name = name = digest(specs.on_one_device(spec))
         self.sampling = self._source("sampling", torch.device("cpu"))
         self.noise = self._source("noise", device)
-        augmented = self._source("views", device)
-        self.views = None
-        if said := recipe["augmentation"]:
-            options = {key: value for key, value in said.items() if key != "resize"}
-            margin = margin_of(spec["data"]["shape"][1], said.get("resize", 1.0))
-            self.views = Views(**options, generator=augmented, black=self.train.black, margin=margin)
+        self.views = self._views()
         self.decided = Decided(decided, spec, device) if decided and self.whole and devices.first else None
-        sampler = PoissonSampler(self.count, self.q / self.divisor, self.sampling)
-        self.step = Step(
+        self.step = self._step(memory_mb)
+        self.made = 0
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}  # and so it stays where no split chooses
+        self._losses: list[torch.Tensor] = []
+        self._norms: list[torch.Tensor] = []
+        self._seconds = 0.0
+
+    def _examples(self, data: Prepared) -> tuple[Examples, Examples, Examples | None]:
+        """Return the examples to train on, to test on, and to choose by: those held out, the test split, or none."""
+        train, held_out = split_of(self.spec["data"])
+        constants = (self.spec["data"]["mean"], self.spec["data"]["std"], self.device)
+        test = Examples(data.test_images, data.test_labels, *constants)
+        validation = test if self.chooser == "test" else None
+        if self.chooser == "validation":
+            validation = Examples(data.train_images, data.train_labels, *constants, rows=held_out)
+        return Examples(data.train_images, data.train_labels, *constants, rows=train), test, validation
+
+    def _first_weights(self) -> nn.Module:
+        """Build the network with the weights that the seed draws."""
+        data, first = self.spec["data"], self.spec["recipe"].get("initialization")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(stream_seed(self.spec["seed"], "weights"))
+            network = build(self.spec["model"], data["classes"], data["shape"][0])
+            if first:
+                initializations.module(first["name"]).apply(first, network)
+        return network
+
+    def _views(self) -> Views | None:
+        if not (said := self.spec["recipe"]["augmentation"]):
+            return None
+        options = {key: value for key, value in said.items() if key != "resize"}
+        margin = margin_of(self.spec["data"]["shape"][1], said.get("resize", 1.0))
+        return Views(**options, generator=self._source("views", self.device), black=self.train.black, margin=margin)
+
+    def _step(self, memory_mb: float) -> Step:
+        recipe = self.spec["recipe"]
+        return Step(
             in_precision(self.network, recipe["precision"]),
             self.optimizer,
             self.train,
-            sampler,
-            expected_batch=specs.expected_batch(spec) / self.divisor,
-            physical_batch=physical_batch,
+            PoissonSampler(self.count, self.q / self.divisor, self.sampling),
+            expected_batch=specs.expected_batch(self.spec) / self.divisor,
+            physical_batch=self.physical_batch,
             clip=recipe["clip"],
             sigma=None if self.sigma is None else self.sigma / self.divisor,
             noise=self.noise,
@@ -123,14 +143,8 @@ class Training:
             divide_by_clip=recipe.get("divide_by_clip", False),
             earlier=self.decided.read if self.decided else None,
             memory_mb=memory_mb,
-            devices=devices,
+            devices=self.devices,
         )
-        self.made = 0
-        self.history: list[dict[str, Any]] = []
-        self.best: dict[str, Any] = {"epoch": 0, "top1": -1.0, "weights": {}}  # and so it stays where no split chooses
-        self._losses: list[torch.Tensor] = []
-        self._norms: list[torch.Tensor] = []
-        self._seconds = 0.0
 
     def _source(self, purpose: str, device: torch.device) -> Source:
         return stream(self.spec["seed"], f"{purpose} of {self.name}", device) if self.repeatable else Secret(device)

@@ -77,39 +77,11 @@ def take_part(
         memory_mb = limit_mb(device, memory_mb / devices.count if device.type == "cpu" else memory_mb)
         prepared = load(data, data_part(spec))
         training = Training(spec, prepared, physical_batch, device, decided, memory_mb, devices, start)
-        sessions = _resume(training, place)
-        underway = UnderWay(checkpoint, still_ours)
-        underway.kept = training.made
-
-        def so_far() -> list[dict[str, Any]]:
-            return [*sessions, _session(origin, training, prepared.digest)]
-
-        def after_step(training: Training) -> None:
-            progress.step(training.made, lambda: _line(training))
-            (due,) = devices.largest(devices.first and place.due())
-            if due:
-                save()
-            if underway.due():
-                report()
-
-        def save() -> None:
-            devices.compare(training.network)
-            if devices.first:
-                place.save({**training.state(), "spec_digest": digest(spec), "sessions": so_far()})
-                underway.kept = training.made
-
-        def report(interrupted_by: str | None = None) -> None:
-            if devices.first:
-                underway.write(training, progress.seconds_left(training.made), interrupted_by)
-
-        def after_epoch(training: Training) -> None:
-            progress.line(_epoch_line(training))
-            report()
-
+        session = _Session(training, place, origin, prepared.digest, record.name)
         try:
-            with closing(Progress(record.name, training.planned)) as progress:
-                report()
-                training.run(after_step, after_epoch)
+            with closing(session.progress):
+                session.report()
+                training.run(session.after_step, session.after_epoch)
             if training.made < training.planned:
                 log.info("ended after step %d of %d, as the recipe's `stop` says", training.made, training.planned)
             devices.compare(training.network)
@@ -117,14 +89,14 @@ def take_part(
                 metrics(training)  # evaluates its share of the record's metrics with the first process
                 return
             made_by = origin.provenance(
-                spec, data=prepared.digest, sessions=so_far(), resumed=bool(sessions), clipping=training.choices
+                spec, data=prepared.digest, sessions=session.all(), resumed=bool(session.before), clipping=training.choices
             )
             write_record(record, training, spent(spec, training.mechanism, found), made_by, still_ours)
         except Interrupted:
-            save()
+            session.save()
             (number,) = devices.largest(asked_to_leave())
             name = signal.Signals(number).name
-            report(name)
+            session.report(name)
             raise Interrupted(
                 f"stopped by {name} at step {training.made} of {training.planned}: the state is "
                 f"kept in {place.file}, the same command continues from there"
@@ -132,25 +104,61 @@ def take_part(
         place.remove()
 
 
+class _Session:
+    """One process's time on a run: it goes on where the last one left, keeps the state and shows how far it is."""
+
+    def __init__(self, training: Training, place: Checkpoint, origin: Origin, data: str, name: str) -> None:
+        self.training, self.place, self.origin, self.data = training, place, origin, data
+        self.devices = training.devices
+        self.before = self._resume()
+        self.underway = UnderWay(place.folder, place.still_ours)
+        self.underway.kept = training.made
+        self.progress = Progress(name, training.planned)
+
+    def _resume(self) -> list[dict[str, Any]]:
+        """Restore the state that is kept, and return the sessions that led to it."""
+        state = self.place.load(digest(self.training.spec))
+        if state is None:
+            return []
+        self.training.restore(state)
+        log.info("continues from step %d of %d", self.training.made, self.training.planned)
+        sessions: list[dict[str, Any]] = state["sessions"]
+        return sessions
+
+    def all(self) -> list[dict[str, Any]]:
+        """Describe the processes that made the run, this one last; a run that was never interrupted has one."""
+        made_of = {"code": self.origin.code, "commit": self.origin.commit, "lock": self.origin.lock, "data": self.data}
+        times = {"started": self.origin.started, "seconds": self.origin.seconds(), "to_step": self.training.made}
+        return [*self.before, times | made_of]
+
+    def after_step(self, training: Training) -> None:
+        self.progress.step(training.made, lambda: _line(training))
+        (due,) = self.devices.largest(self.devices.first and self.place.due())
+        if due:
+            self.save()
+        if self.underway.due():
+            self.report()
+
+    def after_epoch(self, training: Training) -> None:
+        self.progress.line(_epoch_line(training))
+        self.report()
+
+    def save(self) -> None:
+        training = self.training
+        self.devices.compare(training.network)
+        if self.devices.first:
+            self.place.save({**training.state(), "spec_digest": digest(training.spec), "sessions": self.all()})
+            self.underway.kept = training.made
+
+    def report(self, interrupted_by: str | None = None) -> None:
+        if self.devices.first:
+            self.underway.write(self.training, self.progress.seconds_left(self.training.made), interrupted_by)
+
+
 def with_findings(spec: specs.Spec, found: dict[str, dict]) -> specs.Spec:
     """Return the spec with what the searches found in place of their names, which stay beside."""
     keys = specs.searched_keys(spec)
     return specs.with_findings(spec, keys, {key: found[study]["values"][key] for key, study in keys.items()})
-
-
-def _resume(training: Training, place: Checkpoint) -> list[dict[str, Any]]:
-    state = place.load(digest(training.spec))
-    if state is None:
-        return []
-    training.restore(state)
-    log.info("continues from step %d of %d", training.made, training.planned)
-    return state["sessions"]
-
-
-def _session(origin: Origin, training: Training, data: str) -> dict[str, Any]:
-    """Describe one of the processes that made a run; a run that was never interrupted has one."""
-    made_of = {"code": origin.code, "commit": origin.commit, "lock": origin.lock, "data": data}
-    return {"started": origin.started, "seconds": origin.seconds(), "to_step": training.made, **made_of}
 
 
 def _line(training: Training) -> str:

@@ -35,7 +35,7 @@ def excess(bounds: Bounds, claims: list[tuple[float, float]]) -> float:
 
 
 class Rates(Protocol):
-    """What a threshold can be planned by: thresholds, each with the rates of false positives and negatives that it has."""
+    """A choice of thresholds to plan by, each with the rates of false positives and negatives that it has."""
 
     def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 

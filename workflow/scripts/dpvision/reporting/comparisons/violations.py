@@ -13,7 +13,7 @@ from dpvision.reporting.records import Records
 
 
 class Options(Comparison):
-    """How many attacks, of all seeds, prove a lower bound of ε above the one that is claimed: a comparison for each ε."""
+    """Count the attacks, of all seeds, that prove a lower bound of ε above the one that is claimed: a comparison for each ε."""
 
     kind: Literal["violations"]
     """What is compared."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Options(Table):
-    """What the searches of cells spend, by what is planned; nothing is trained for it."""
+    """List what the searches of cells spend, by what is planned; nothing is trained for it."""
 
     kind: Literal["search_price"]
     """What it is."""

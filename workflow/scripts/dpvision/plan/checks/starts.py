@@ -1,4 +1,4 @@
-"""Weights that cells start from: which cell's they are, and whether what begins with them may do so."""
+"""Check what cells begin with: weights, or the training of another cell."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,7 @@ from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
 from dpvision.config.weights import Features, Weights
 from dpvision.plan.expand import Cell, named
-from dpvision.plan.reading import Document, complaint, unknown
-
-Documents = list[Document]
+from dpvision.plan.reading import Documents, complaint, unknown
 
 
 def data_seen(cell: Cell, paper: Paper, cells: list[Cell], features: dict[str, Features]) -> list[str]:
