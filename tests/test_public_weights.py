@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -139,6 +140,11 @@ def small(tmp_path: Path) -> Small:
 def whole(tmp_path_factory) -> tuple[Small, plan.Plan]:
     """Return the paper with every record and artifact."""
     small = Small(tmp_path_factory.mktemp("small"))
+    return small, make(small)
+
+
+def make(small: Small) -> plan.Plan:
+    """Make every record and artifact of a plan; return it."""
     made, root = small.plan(), small.root
     fetch("digits", made.sources["digits"], None, root / plan.DATA / "raw/digits")
     for key in made.kept():
@@ -168,7 +174,7 @@ def whole(tmp_path_factory) -> tuple[Small, plan.Plan]:
         inputs = {what: [str(root / file) for file in files] for what, files in made.inputs_of(name).items()}
         write = {"tables": write_table, "figures": write_figure}[folder_of(spec)]
         write(spec, made.labels[name], inputs, root / made.targets(name)[0])
-    return small, made
+    return made
 
 
 def record(whole: tuple[Small, plan.Plan], group: str, what: str) -> dict[str, Any]:
@@ -298,6 +304,69 @@ def test_it_verifies_and_what_is_changed_does_not(whole, tmp_path):
     file.write_text(file.read_text().replace(read_json(file)["start_sha256"], "0" * 64))
     found = [problem["what"] for problem in verify(copy).problems]
     assert any("start_sha256" in what for what in found), found
+
+
+# --- features of a network that was trained here ---
+
+
+@pytest.fixture
+def seeing(small: Small) -> Small:
+    """Return the paper with a head on what the network sees that half of the digits were shown to."""
+    seen = {"title": "Seen", "of": "digits_high", "size": 8, "shape": [64], "precision": "float32", "scale": "none"}
+    small.write("features.yaml", {"high_seen": seen})
+    start = {"cells": "before", "seed": 8, "take": "averaged"}
+    heads = {"dataset": "high_seen", "models": ["linear"], "recipe": "full", "epsilons": [8.0], "delta": 1.0e-4, "seeds": [1]}
+    small.paper["cells"] = {"before": small.paper["cells"]["before"], "seeing": heads | {"train": "head", "start": start}}
+    table = {"kind": "accuracy", "title": "a", "cells": ["seeing"], "metrics": [{"name": "top1"}], "rows": ["start"]}
+    small.paper["artifacts"] = {"small_table": table}
+    return small
+
+
+def test_a_head_learns_privately_on_what_another_training_s_network_sees(seeing):
+    made, root = make(seeing), seeing.root
+    (key,) = ((("features", name), spec) for name, spec in made.of("features").items())
+    before = next(name for name, run in made.runs.items() if run["seed"] == 8)
+    assert made.needs(key[0])[-1] == ("train", before)
+    assert key[1]["preprocessing"]["mean"] == made.runs[before]["data"]["mean"]
+    images = np.load(root / made.folder(("data", key[1]["of"])) / "test_images.npy")[:3]
+    network = build(made.runs[before]["model"], 5, 1).eval()
+    network.load_state_dict(load_file(root / made.folder(("train", before)) / "averaged.safetensors"))
+    heard: list[torch.Tensor] = []
+    network.get_submodule("classifier").register_forward_pre_hook(lambda layer, inputs: heard.append(inputs[0]))
+    with torch.no_grad():
+        network((torch.from_numpy(images).float() / 255 - 0.305) / 0.376)
+    features = np.load(root / made.folder(key[0]) / "test_images.npy")[:3]
+    np.testing.assert_allclose(features, heard[0].numpy(), atol=2e-3, rtol=2e-3)
+    assert not verify(root / "results").problems
+
+
+def test_features_of_another_training_change_their_name_with_it(seeing):
+    (before,) = seeing.plan().of("features")
+    seeing.paper["recipes"]["average"]["steps"] = 5
+    assert before not in seeing.plan().of("features")
+
+
+def test_a_head_sees_no_features_of_a_network_that_its_own_data_trained(seeing):
+    seeing.paper["cells"]["before"]["dataset"] = "digits_high"
+    assert "was trained on digits_high too, so that an ε of what begins with it would not hold" in seeing.complaint()
+
+
+def test_pictures_at_another_size_are_the_same_data_also_behind_another_start(small):
+    small.paper["models"]["network"] |= {"width": 0.125}
+    first = small.paper["cells"]["before"] | {"dataset": "imagenet", "seeds": [7]}
+    second = first | {"dataset": "places365", "start": {"cells": "before"}}
+    tuned = small.paper["cells"]["tuned"] | {"dataset": "imagenet320", "delta": 1.0e-7, "start": {"cells": "between"}}
+    small.paper["cells"] = {"before": first, "between": second, "tuned": tuned}
+    table = {"kind": "accuracy", "title": "a", "cells": ["tuned"], "metrics": [{"name": "top1"}]}
+    small.paper["artifacts"] = {"small_table": table}
+    assert "was trained on imagenet too, so that an ε of what begins with it would not hold" in small.complaint()
+    first["dataset"] = "cifar10"
+    small.plan()
+
+
+def test_features_that_say_no_weights_ask_the_cells_for_a_start(seeing):
+    del seeing.paper["cells"]["seeing"]["start"]
+    assert "say whose weights see the images" in seeing.complaint()
 
 
 # --- mistakes ---

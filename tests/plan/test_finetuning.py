@@ -34,11 +34,12 @@ def runs_of(made: plan.Plan, artifact: str, **at: object) -> list[specs.Spec]:
 
 def test_what_rests_on_imagenet32_waits_for_a_copy_and_the_rest_does_not(planned):
     made = planned(False)
-    assert made.wanting == {name: ["imagenet32"] for name in ("de2022_before", "de2022_table5", "de2022_table10")}
+    alone = [name for name, wanted in made.wanting.items() if wanted == ["imagenet32"]]
+    assert alone == ["de2022_before", "de2022_table5", "de2022_table10"]
     for name in ("de2022_table11", *(f"de2022_table{number}" for number in range(16, 21))):
         assert name in made.artifacts
     assert all(made.work["train", name]["data"]["name"] != "imagenet32" for name in made.runs_of("de2022_table11"))
-    assert planned(True).wanting == {}
+    assert not any("imagenet32" in wanted for wanted in planned(True).wanting.values())
 
 
 @pytest.mark.parametrize(

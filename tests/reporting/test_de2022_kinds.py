@@ -73,8 +73,8 @@ class World:
         views = (run["recipe"]["augmentation"] or {}).get("views", 0)
         value += {0: 0.0, 1: -0.02}.get(views, 0.01 * math.log2(max(views, 1)))
         of = {"validation": value, "train": value + 0.02, "test": value - 0.01}
-        sets = {split: {"top1": top1} for split, top1 in of.items()}
-        averaged = {split: {"top1": top1 + 0.01} for split, top1 in of.items()}
+        sets = {split: {"top1": top1, "top5": top1 + 0.1} for split, top1 in of.items()}
+        averaged = {split: {"top1": top1 + 0.01, "top5": top1 + 0.11} for split, top1 in of.items()}
         write_json(file, {"last_step": sets, "averaged": averaged})
 
     def _ledger_json(self, file: Path, name: str) -> None:
@@ -299,7 +299,54 @@ def test_the_claims_of_the_audit_are_decided_by_bounds_and_by_phase_one(world):
     assert again["audit_finds_no_violation"] == "contradicted"
 
 
+def lines_of(text: str) -> dict[tuple[str, ...], list[str]]:
+    """Return a table's lines by their first two texts."""
+    lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+    return {(line[0], line[1]): line[2:] for line in lines}
+
+
+def test_accuracies_after_jft_stand_in_rows_of_their_own(world):
+    _, text = world().make("de2022_table6")
+    found = lines_of(text)
+    assert found["NFNet-F3 from JFT-4B", "–"][-1] in ("88.5", "98.7")
+    ours = found["Classifier layer", "NFNet-F3, Places-365 in JFT's place"]
+    assert len(ours) == 8 and not any("/" in place for place in ours[1:]) and ours[-1] == "–"
+    _, text = world().make("de2022_table7")
+    places = [line for line in text.splitlines() if "55.1" in line]
+    assert len(places) == 1 and "NF-ResNet-50 from JFT-300M" in places[0] and "(1)" not in places[0]
+
+
+def test_the_summary_has_the_printed_number_beside_the_network_that_it_is_of(world):
+    _, text = world().make("de2022_table1")
+    printed = {
+        (line.split("|")[1].strip(), part.split("/ ")[1].strip())
+        for line in text.splitlines()
+        for part in line.split("|")
+        if "/ " in part and "ours" not in line.lower()
+    }
+    assert {("WRN-16-4", "56.8"), ("WRN-40-4", "81.4"), ("WRN-28-10", "94.7"), ("NF-ResNet-50", "32.4")} <= printed
+
+
+def test_two_parts_of_a_network_at_one_printed_epsilon_are_two_rows(world):
+    _, text = world().make("de2022_table23")
+    found = lines_of(text)
+    assert found["all layers", "8"][3:5] == ["1", "223939"]
+    assert found["classifier layer", "8"][3:5] == ["2", "1374116"]
+    assert ("fine-tuned", "ε in print") not in lines_of(world().make("de2022_table16")[1])
+
+
 # --- figures ---
+
+
+def test_networks_on_an_axis_are_called_by_what_they_saw(world):
+    rows, drawn = world().make("de2022_figure4")
+    ours = of(rows, of="ours", name="top1")
+    assert [row["x"] for row in ours] == [f"places_nf_resnet{depth}" for depth in (50, 101, 152, 200)] * 2
+    assert all(f"NF-ResNet-{depth} from Places-365" in drawn for depth in (50, 101, 152, 200))
+    assert {(row["x"], row["value"]) for row in of(rows, of="other work", name="top1")} == {
+        ("places_nf_resnet50", "75.4"),
+        ("places_nf_resnet200", "79.9"),
+    }
 
 
 def test_a_sweep_has_the_mean_and_the_standard_error_of_five_trainings_at_each_point(world):

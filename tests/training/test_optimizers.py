@@ -15,7 +15,7 @@ from torch import nn
 from dpvision.config.base import members
 from dpvision.config.recipes import Recipe
 from dpvision.training import initializations, optimizers, schedules
-from dpvision.training.schedules import milestones
+from dpvision.training.schedules import cosine, milestones
 
 OPTIMIZER = """
 from typing import Literal
@@ -306,3 +306,17 @@ def test_milestones_multiply_the_rate_after_their_steps_and_not_at_an_epoch():
             milestones.advance(scheduler, {"epoch": 1})
         rates.append(optimizer.param_groups[0]["lr"])
     assert rates == pytest.approx([1.0, 0.1, 0.01, 0.01])
+
+
+def test_a_cosine_rises_in_equal_steps_and_falls_to_zero():
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=2.0)
+    scheduler = cosine.build({"name": "cosine", "warm_up": 2, "end": 6}, optimizer)
+    rates = []
+    for step in range(7):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        cosine.advance(scheduler, None)
+        if step == 0:
+            cosine.advance(scheduler, {"epoch": 1})
+    half = 2**0.5 / 2
+    assert rates == pytest.approx([0.0, 1.0, 2.0, 1 + half, 1.0, 1 - half, 0.0])

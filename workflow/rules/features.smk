@@ -1,6 +1,6 @@
 """Features: what a network with public weights makes of a data set's images.
 
-in   a package of a registry, or a file of yours (folders in config/config.yaml); prepared arrays
+in   a package of a registry, a file of yours (folders in config/config.yaml), or a run's weights; prepared arrays
 out  results/data/weights/NAME-DIGEST/weights.safetensors, weights.json; results/data/features/NAME-DIGEST/*.npy, dataset.json
 """
 
@@ -34,7 +34,7 @@ rule features:
     input:
         dataset=lambda wildcards: PLAN.product(("data", PLAN.work["features", wildcards.data]["of"])),
         # the small file that proves the weights: Snakemake looks at dates alone where a file is large
-        weights=lambda wildcards: PLAN.product(("weights", PLAN.work["features", wildcards.data]["weights"]["name"])),
+        weights=lambda wildcards: PLAN.proof(PLAN.needs(("features", wildcards.data))[-1]),
     output:
         arrays=[
             f"{plan.DATA}/features/{{data}}/{split}_{what}.npy" for split in ("train", "test") for what in ("images", "labels")

@@ -62,8 +62,9 @@ class Features(Strict):
     """What it is called."""
     of: Name
     """The data set in config/datasets.yaml with the images."""
-    weights: Name
-    """Weights in config/weights.yaml, which say the network and how images are normalised."""
+    weights: Name | None = None
+    """Weights in config/weights.yaml, which say the network and how images are normalised; null: those that the cells on these
+    features start with, `start: {cells: ...}`."""
     size: Positive
     """Height and width in pixels that images are resized to, bilinearly."""
     layer: str | None = None

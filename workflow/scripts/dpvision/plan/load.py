@@ -115,17 +115,23 @@ class _Loader:
         refuse(checks.of_features(features, self.datasets, weights, documents[1:]))
         return weights, features
 
-    def _data(self, name: str) -> Spec:
-        """Add a data set that cells name to the plan, with what it is made of; return its spec."""
+    def _data(self, name: str, start: specs.Start | None = None) -> Spec:
+        """Add a data set that cells name to the plan, with what it is made of; return its spec.
+
+        `start`: the weights that the cells start with, which see the images where features have none of their own.
+        """
         features = self.features.get(name)
         if features is None:
             data = specs.data_spec(name, self.datasets[name])
             self.plan.work["data", specs.data_name(data)] = data
             return data
-        of, weights = self._data(features.of), self.weights[features.weights]
-        spec = specs.weights_spec(features.weights, weights)
-        self.plan.work["weights", specs.data_name(spec)] = spec
-        data = specs.features_spec(name, features, of, self.datasets[features.of].shape, weights, spec)
+        by, constants = start or self._start(Start(weights=features.weights), None)
+        weights = by.get("weights", by)
+        if "run" in weights:
+            run = self.plan.work["train", weights["run"]]
+            weights = weights | {"model": run["model"], "classes": run["data"]["classes"]}
+        constants = self.datasets[features.of].model_dump(include={"mean", "std"}) | constants
+        data = specs.features_spec(name, features, self._data(features.of), weights, constants)
         self.plan.work["features", specs.data_name(data)] = data
         return data
 
@@ -170,7 +176,7 @@ class _Loader:
         problems = [*checks.of_paper(paper, self.datasets, self.taken, artifacts, documents)]
         cells, more = expand(paper, self.datasets, documents)
         problems += [*more, *checks.of_cells(cells, paper, self.datasets, documents)]
-        refuse([*problems, *checks.of_starts(cells, paper, self.datasets, self.weights, documents)])
+        refuse([*problems, *checks.of_starts(cells, paper, self.datasets, self.features, self.weights, documents)])
         return cells
 
     def _places(self, name: str) -> list[str]:
@@ -233,8 +239,9 @@ class _Loader:
         """Add a cell's runs, and what they need, to the plan; return it with their names."""
         cells, model, recipe, split = paper.here.cells[cell.group], cell.model, cell.recipe, cell.split
         dataset = self.datasets[cells.dataset]
-        data = self._data(cells.dataset)
-        begins = cells.train, self._start(cells.start, before) if cells.start else None
+        start = self._start(cells.start, before) if cells.start else None
+        data = self._data(cells.dataset, start)
+        begins = cells.train, None if cells.dataset in self.features else start
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
@@ -296,6 +303,8 @@ class _Loader:
             "models": models,
             "datasets": self._dataset_labels(spec),
         }
+        if starts := self._start_labels(paper, spec):
+            self.plan.labels[name]["starts"] = starts
 
     def _private_studies(self, cell: Cell) -> list[Spec]:
         """Return the spec of a cell's search, if it has one that trains privately."""
@@ -306,6 +315,13 @@ class _Loader:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""
         names = [of["at"].get("dataset") for of in [*spec.get("cells", []), *spec.get("published", [])]]
         return {name: self.datasets[name].label or name for name in dict.fromkeys(names) if name in self.datasets}
+
+    def _start_labels(self, paper: Source, spec: Spec) -> dict[str, str]:
+        """Return what the groups are called that an artifact's cells start from: their one network, and what it saw."""
+        groups = {cell["at"].get("start") for cell in spec.get("cells", [])} & paper.here.cells.keys()
+        of = {group: paper.here.cells[group] for group in sorted(groups) if len(paper.here.cells[group].models) == 1}
+        seen = {group: self.datasets[cells.dataset].label or cells.dataset for group, cells in of.items()}
+        return {group: f"{paper.here.models[cells.models[0]].label} from {seen[group]}" for group, cells in of.items()}
 
     def cell(self, paper: Source, cell: Cell, stages: list[str], seeds: int | None = None) -> Spec:
         """Return a cell with the work of some stages that it has; analyses are added to the plan."""

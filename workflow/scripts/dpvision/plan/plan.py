@@ -125,6 +125,10 @@ class Plan:
         """
         return [] if all(Path(product).exists() for product in products) else [f"{self.data_of(key)}/dataset.json"]
 
+    def proof(self, key: Key) -> str:
+        """Return the small file that proves the weights that a piece of work leaves."""
+        return f"{self.folder(key)}/{PROOFS[key[0]]}"
+
     def start_for(self, key: Key, products: list[str]) -> list[str]:
         """Return the small file that proves the weights that work begins with; none where its products are there.
 
@@ -132,7 +136,7 @@ class Plan:
         """
         if all(Path(product).exists() for product in products):
             return []
-        return [f"{self.folder(below)}/{PROOFS[below[0]]}" for below in specs.start_key(self.run_of(key))]
+        return [self.proof(below) for below in specs.start_key(self.run_of(key))]
 
     # --- artifacts ---
 

@@ -64,24 +64,13 @@ def weights_spec(name: str, weights: Weights) -> Spec:
     return canonical({"kind": "weights", "name": name, "sha256": weights.sha256, "model": model, "classes": weights.classes})
 
 
-def features_spec(name: str, features: Features, of: Spec, shape: list[int], weights: Weights, weights_spec: Spec) -> Spec:
-    """Describe the features of the images of a prepared data set, `of`, which have a shape."""
-    preprocessing = {"shape": [shape[0], features.size, features.size], "resize": "bilinear"}
-    preprocessing |= weights.model_dump(include={"mean", "std"})
-    made = {
-        "kind": "features",
-        "name": name,
-        **{key: of[key] for key in ("classes", "train", "test")},
-        "shape": features.shape,
-        "of": data_name(of),
-        "weights": {key: weights_spec[key] for key in ("sha256", "model", "classes")} | {"name": data_name(weights_spec)},
-        "preprocessing": preprocessing,
-        "layer": features.layer or "the head's input",
-        "scale": features.scale,
-        "precision": features.precision,
-        "kept": "float16",
-    }
-    return canonical(made)
+def features_spec(name: str, features: Features, of: Spec, weights: Spec, constants: Spec) -> Spec:
+    """Describe the features of the images of a prepared data set, `of`, by weights that say their network, too."""
+    preprocessing = {"shape": [of["shape"][0], features.size, features.size], "resize": "bilinear", **constants}
+    made = {"kind": "features", "name": name, "of": data_name(of), "weights": weights, "preprocessing": preprocessing}
+    made |= {key: of[key] for key in ("classes", "train", "test")}
+    made |= features.model_dump(include={"shape", "scale", "precision"})
+    return canonical(made | {"layer": features.layer or "the head's input", "kept": "float16"})
 
 
 def data_key(run: Spec) -> tuple[str, str]:
@@ -107,11 +96,14 @@ def start_from_run(run: Spec, take: str) -> Start:
     return Start({"run": run_name(run), "take": take}, {key: run["data"][key] for key in ("mean", "std")})
 
 
+def weights_key(weights: Spec) -> tuple[str, str]:
+    """Return the stage and the name of the work that leaves weights: another run, or whoever fetches their file."""
+    return ("train", weights["run"]) if "run" in weights else ("weights", weights["name"])
+
+
 def start_key(run: Spec) -> list[tuple[str, str]]:
     """Return the stage and the name of what a run begins with; nothing where its network's family says it."""
-    start = run.get("start", {})
-    found = {"train": start.get("run"), "weights": start.get("weights", {}).get("name")}
-    return [(stage, name) for stage, name in found.items() if name]
+    return [weights_key(start.get("weights", start))] if (start := run.get("start")) else []
 
 
 def run_spec(

@@ -86,7 +86,7 @@ STAGES = {
             "features",
             ("dataset.json", "provenance.json"),
             ("set of features", "sets of features"),
-            needs=lambda spec: [("data", spec["of"]), ("weights", spec["weights"]["name"])],
+            needs=lambda spec: [("data", spec["of"]), specs.weights_key(spec["weights"])],
             cost=lambda spec, run, batch, workers: cost.features(spec),
             job="dpvision.training.features:compute",
             verify="dpvision.verify.digests:features",

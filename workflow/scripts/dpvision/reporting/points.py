@@ -24,6 +24,8 @@ CALLED = {
     "mu": "μ of Gaussian differential privacy",
     "model.depth": "depth",
     "model.width": "width",
+    "train": "trained:",
+    "start": "network, and what it saw before",
 }
 SPENT = ("sigma", "steps", "epochs", "mu")  # what a ledger says of a training, whether it was given or solved
 WIDE = 8  # times the least number is the greatest on an axis by powers
@@ -53,7 +55,8 @@ def line_name(at: dict[str, Any], names: Iterable[str], labels: dict[str, Any]) 
     for name in names:
         value = at.get(name)
         number = f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
-        words.append(labels["models"].get(value, value) if name == "model" else f"{called(name)} {number}")
+        known = {"model": labels["models"], "start": labels.get("starts", {})}.get(name, {})
+        words.append(known.get(value, value) if name == "model" or value in known else f"{called(name)} {number}")
     return ", ".join(map(str, words))
 
 

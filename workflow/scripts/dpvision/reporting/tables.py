@@ -151,6 +151,7 @@ def shown_panels(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decima
     cells = [*(cell["at"] for cell in spec["cells"]), *spec.get("absent", [])]
     said: dict[str, list[str]] = {direction: spec[direction] for direction in DIRECTIONS if direction in spec}
     names = {"model": labels["models"] | spec.get("works", {}), "dataset": labels.get("datasets", {})}
+    names |= {"start": labels["starts"]} if "starts" in labels else {}
     of_artifact = spec.get("names", {})
     names |= {name: {**of_artifact[name], **(names.get(name, {}) | of_artifact[name])} for name in of_artifact}
     entries = list(_entries(frame, spec, decimals))

@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dpvision.data import weights
 from dpvision.data.filling import Filling
 from dpvision.data.prepare import ARRAYS
 from dpvision.data.prepared import Prepared, load
@@ -26,6 +25,7 @@ from dpvision.provenance import Origin
 from dpvision.training.machine import device
 from dpvision.training.parts import head_of
 from dpvision.training.precision import in_precision
+from dpvision.training.start import tensors_of
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,8 @@ def compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_fold
     written = [_write(spec, network, prepared, split, folder) for split in ("train", "test")]
     source = read_json(images / "dataset.json")
     about = {key: source[key] for key in ("title", "licence", "class_names", "images_per_class", "train", "test", "classes")}
-    about["source"] = f"{source['source']}; features by {read_json(weights_folder / 'weights.json')['title']}"
+    by = spec["weights"].get("run") or read_json(weights_folder / "weights.json")["title"]
+    about["source"] = f"{source['source']}; features by {by}"
     made = {"name": spec["name"], "spec": digest(spec), "shape": spec["shape"], "images": prepared.digest}
     sha256 = {f"{name}.npy": file_digest(folder / f"{name}.npy") for name in ARRAYS}
     description = {**about, **made, "sha256": sha256}
@@ -56,7 +57,7 @@ class Network:
         of, how = spec["weights"], spec["preprocessing"]
         self.spec, self.device = spec, device()
         network = build(of["model"], of["classes"], how["shape"][0])
-        network.load_state_dict(weights.load(folder, of))
+        network.load_state_dict(tensors_of(of, folder))
         network.eval().to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.compute = in_precision(network, spec["precision"])
         self.mean, self.std = (torch.tensor(how[key], device=self.device).view(-1, 1, 1) for key in ("mean", "std"))

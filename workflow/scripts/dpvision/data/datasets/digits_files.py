@@ -4,6 +4,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from dpvision.data.datasets import Arrays
 from dpvision.data.datasets.digits import read
 from dpvision.data.pictures import Listing
 from dpvision.data.streamed import PICTURES
@@ -12,7 +13,12 @@ from dpvision.data.tree import in_two_trees
 
 def listed(raw: Path) -> Listing:
     """Write the files, and list them as ImageNet's are."""
-    whole, root = read(raw), raw / PICTURES
+    return written(read(raw), raw)
+
+
+def written(whole: Arrays, raw: Path) -> Listing:
+    """Write images as files in folders of their classes; list them."""
+    root = raw / PICTURES
     splits = {"train": (whole.train_images, whole.train_labels), "val": (whole.test_images, whole.test_labels)}
     for split, (images, labels) in splits.items():
         for number, (image, label) in enumerate(zip(images, labels, strict=True)):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dpvision.config.artifacts import Artifact, Table
+from dpvision.config.cells import Cells
 from dpvision.config.papers import Paper
 from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Documents, complaint, unknown
@@ -18,7 +19,7 @@ def of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[str
     for i, group in enumerate(chosen):
         if group not in paper.cells:
             yield unknown(documents, (*where, "cells", i), "group of cells", group, list(paper.cells), group)
-    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons or []))
+    there = list(dict.fromkeys(epsilon for group in groups for epsilon in group.epsilons or _budgets(group)))
     for i, epsilon in enumerate(getattr(artifact, "epsilons", None) or []):
         if groups and epsilon not in there:
             allowed = ", ".join("null" if e is None else f"{e:g}" for e in there)
@@ -31,6 +32,11 @@ def of_artifact(name: str, artifact: Artifact, paper: Paper, artifacts: list[str
     models = {model: paper.models[model] for group in groups for model in group.models if model in paper.models}
     for key, fault in artifact.faults(models, groups):
         yield complaint(documents, (*where, key), fault, getattr(artifact, key))
+
+
+def _budgets(group: Cells) -> list[float]:
+    """Return the levels of ε that the points of a group give."""
+    return [point["budget.epsilon"] for point in group.points or [] if "budget.epsilon" in point]
 
 
 def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator[str]:

@@ -31,6 +31,8 @@ def of_features(
             yield complaint(documents, (name,), "this is the name of a data set; give the features a name of their own")
         if entry.of not in datasets:
             yield unknown(documents, (name, "of"), "data set", entry.of, list(datasets), entry.of)
+        if entry.weights is None:
+            continue
         if entry.weights not in weights:
             yield unknown(documents, (name, "weights"), "file of weights", entry.weights, list(weights), entry.weights)
         elif entry.of in datasets:

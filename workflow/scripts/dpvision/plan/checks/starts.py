@@ -5,20 +5,45 @@ from collections.abc import Iterator
 from dpvision.config.cells import Start
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
-from dpvision.config.weights import Weights
+from dpvision.config.weights import Features, Weights
 from dpvision.plan.expand import Cell, named
 from dpvision.plan.reading import Documents, complaint, unknown
 
 
+def data_seen(cell: Cell, paper: Paper, cells: list[Cell], features: dict[str, Features]) -> list[str]:
+    """Return the data sets whose pictures a cell's weights have seen: its own, then those of the cells that it starts from."""
+    name, start = cell.at["dataset"], paper.cells[cell.group].start
+    own = features[name].of if name in features else name
+    return [own, *(data_seen(cell_before(start, cells), paper, cells, features) if start and start.cells else [])]
+
+
+def cell_before(start: Start, cells: list[Cell]) -> Cell:
+    """Return the cell that a start names, if it is one."""
+    found = _cells_before(start, cells)
+    return found[0]
+
+
+def _cells_before(start: Start, cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.group == start.cells and start.where.coordinates().items() <= cell.at.items()]
+
+
 def of_starts(
-    cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], weights: dict[str, Weights], documents: Documents
+    cells: list[Cell],
+    paper: Paper,
+    datasets: dict[str, Dataset],
+    features: dict[str, Features],
+    weights: dict[str, Weights],
+    documents: Documents,
 ) -> Iterator[str]:
     """Yield a line for each start that names no weights, not just one cell, itself, or those of another network."""
     for group, of_group in paper.cells.items():
+        where, seen_by = ("cells", group, "start"), features.get(of_group.dataset)
         if not (start := of_group.start):
+            if seen_by and not seen_by.weights:
+                of_cells = "say whose weights see the images, as config/features.yaml does not"
+                yield complaint(documents, where[:2], f"{of_group.dataset} are features: {of_cells}: start: {{cells: ...}}")
             continue
-        where = ("cells", group, "start")
-        if len(datasets[of_group.dataset].shape) == 1:
+        if seen_by and seen_by.weights:
             yield complaint(documents, where, f"{of_group.dataset} are features: a head on them starts at zero")
         if start.weights and start.weights not in weights:
             yield unknown(documents, (*where, "weights"), "file of weights", start.weights, list(weights), start.weights)
@@ -28,7 +53,8 @@ def of_starts(
             yield complaint(documents, (*where, "cells"), f"{group} would start from itself", start.cells)
         else:
             ours = [cell for cell in cells if cell.group == group]
-            yield from _of_start(where, start, ours, cells, paper, weights, documents)
+            found = [*_of_start(where, start, ours, cells, paper, weights, bool(seen_by), documents)]
+            yield from found or (_of_private(where, start, ours, cells, paper, datasets, features, documents))
 
 
 def _groups_before(paper: Paper, group: str) -> list[str]:
@@ -46,6 +72,7 @@ def _of_start(
     cells: list[Cell],
     paper: Paper,
     weights: dict[str, Weights],
+    of_features: bool,
     documents: Documents,
 ) -> Iterator[str]:
     """Yield what is wrong with the weights or the cell that a start names."""
@@ -65,19 +92,31 @@ def _of_start(
             yield complaint(documents, (*where, "seed"), f"is none of its seeds: {', '.join(map(str, seeds))}", start.seed)
         if start.take == "averaged" and not found[0].recipe.averaging:
             yield complaint(documents, (*where, "take"), f"the recipe {found[0].at['recipe']} keeps no average", start.take)
-        if any(cell.at["dataset"] == found[0].at["dataset"] and cell.at["epsilon"] is not None for cell in ours):
-            void = f"was trained on {found[0].at['dataset']} too, so that an ε of what begins with it would not hold"
-            yield complaint(documents, where, f"{of} {void}; begin with weights of public data")
-    for name, model in {cell.at["model"]: cell.model for cell in ours}.items():
+    for name, model in {} if of_features else {cell.at["model"]: cell.model for cell in ours}.items():
         if model.as_spec({"label"}) != network.as_spec({"label"}):
             yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
 
 
-def cell_before(start: Start, cells: list[Cell]) -> Cell:
-    """Return the cell that a start names, if it is one."""
-    found = _cells_before(start, cells)
-    return found[0]
+def _of_private(
+    where: tuple,
+    start: Start,
+    ours: list[Cell],
+    cells: list[Cell],
+    paper: Paper,
+    datasets: dict[str, Dataset],
+    features: dict[str, Features],
+    documents: Documents,
+) -> Iterator[str]:
+    """Yield a line if cells train privately on pictures that the weights of other cells have seen without privacy."""
+    if not start.cells:
+        return
 
+    def pictures(name: str) -> str:  # imagenet320 are imagenet's
+        reader = datasets[name].reader
+        return reader if reader in datasets else name
 
-def _cells_before(start: Start, cells: list[Cell]) -> list[Cell]:
-    return [cell for cell in cells if cell.group == start.cells and start.where.coordinates().items() <= cell.at.items()]
+    private = [cell for cell in ours if cell.at["epsilon"] is not None]
+    for own, *before in (data_seen(cell, paper, cells, features) for cell in private[:1]):
+        for name in (name for name in before if pictures(name) == pictures(own)):
+            void = f"was trained on {name} too, so that an ε of what begins with it would not hold"
+            yield complaint(documents, where, f"the cell of {start.cells} {void}; begin with weights of public data")

@@ -62,7 +62,9 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
+PARTS = {"all": "all layers", "head": "classifier layer", "norms": "norms and classifier"}
 COLUMNS = {
+    "train": "fine-tuned",
     "printed_epsilon": "ε in print",
     "delta": "δ",
     "recipe.augmentation.views": "augmult",
@@ -79,10 +81,11 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
 
     from dpvision.reporting.tables import number
 
-    there = [name for name in COLUMNS if name in frame]
+    there = [name for name in COLUMNS if name in frame and (name != "train" or frame[name].nunique() > 1)]
     rows = []
-    for _, part in frame.groupby("printed_epsilon", sort=False):
-        row = {COLUMNS[name]: number(part.iloc[0][name]) for name in there}
+    for _, part in frame.groupby(there, sort=False, dropna=False):
+        first = part.iloc[0]
+        row = {COLUMNS[name]: PARTS.get(first[name]) or number(first[name]) for name in there}
         for found in part.to_dict("records"):
             of = f"N = {found['examples']:,}"
             row |= {f"{of}: ε (RDP)": number(found["epsilon_rdp"], 3), f"{of}: ε (PRV)": number(found["epsilon_prv"], 3)}

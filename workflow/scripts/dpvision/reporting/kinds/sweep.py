@@ -104,12 +104,23 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     panels = list(frame.groupby("panel", sort=False))
     figure, axes = plt.subplots(1, len(panels), figsize=(1.6 + 4.2 * len(panels), 3.8), squeeze=False, sharey=True)
     for axis, (name, part) in zip(axes[0], panels, strict=True):
-        _draw_panel(axis, part, labels)
-        set_axis(axis, "x", part.loc[part["of"] == OURS, "x"])
+        words = _words(part)
+        _draw_panel(axis, part.assign(x=part["x"].map(words.index)) if words else part, labels)
+        if words:
+            known = labels["models"] | labels.get("starts", {})
+            axis.set_xticks(range(len(words)), [known.get(word, word) for word in words], fontsize=6, rotation=15)
+        else:
+            set_axis(axis, "x", part.loc[part["of"] == OURS, "x"])
         axis.set_xlabel(called(str(name)))
     axes[0, 0].set_ylabel("accuracy (%)")
     axes[0, 0].legend(loc="best", fontsize=7)
     return figure
+
+
+def _words(part: "pd.DataFrame") -> list[str]:
+    """Return what is swept in its order where it is no number: networks, or what they start from."""
+    found = list(dict.fromkeys(part["x"]))
+    return found if any(isinstance(value, str) for value in found) else []
 
 
 def _draw_panel(axis: Any, part: "pd.DataFrame", labels: dict[str, Any]) -> None:
