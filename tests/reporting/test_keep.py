@@ -77,6 +77,7 @@ def test_how_much_is_missing_is_said(planned, tmp_path):
 def test_what_follows_from_the_configuration_alone_is_kept_without_any_training(tmp_path):
     assert "de2022_table13" in keep(plan.load({"papers": ["de2022"], "scale": "paper"}), tmp_path, tmp_path / "kept")
     assert (tmp_path / "kept/tables/de2022_table13.csv").exists()
+    assert verify(tmp_path / "kept").holds
 
 
 def test_tables_are_made_anew_from_the_records_in_the_folder_alone(planned, tmp_path):

@@ -84,11 +84,11 @@ def _unpack(path: Path, folder: Path) -> Iterator[Finding]:
 def _folder(folder: Path) -> Place:
     if (folder / "plan.json").exists() or (folder / "archive.json").exists():
         return _of_archive(folder)
-    if (folder / "plan").is_dir() and (folder / "runs").is_dir():
+    if (folder / "plan").is_dir():
         return _of_results(folder)
     raise UserError(
-        f"{folder} is neither an archive's folder (it would have archive.json and plan.json) nor one of results (plan/ and "
-        "runs/). Name an archive, its folder, or results/SCALE"
+        f"{folder} is neither an archive's folder (it would have archive.json and plan.json) nor one of results (plan/). Name an "
+        "archive, its folder, or results/SCALE"
     )
 
 
