@@ -95,7 +95,8 @@ def main(names: list[str]) -> None:
     if not names:
         OUT.mkdir(exist_ok=True)
         with open(OUT / "planted.csv", "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]), restval="", lineterminator="\n")
+            fields = list(dict.fromkeys(key for row in rows for key in row))
+            writer = csv.DictWriter(file, fields, restval="", lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
         sys.path.insert(0, str(ROOT / PACKAGES))
