@@ -124,8 +124,8 @@ def import_with(group: str, names: set[str]) -> subprocess.CompletedProcess:
     also = [stage.job.split(":")[0] for stage in STAGES.values() if stage.analysis and group == RULES["analyse"]]
     if group == "data":  # which module of these, the configuration says
         for name, entry in yaml.safe_load((ROOT / "config/datasets.yaml").read_text()).items():
-            also += [f"dpvision.data.datasets.{name}"]
-            also += [source["package"] for source in entry["sources"] if source["kind"] == "python"]
+            also += [f"dpvision.data.datasets.{entry.get('reader', name)}"]
+            also += [source["package"] for source in entry.get("sources", []) if source["kind"] == "python"]
     if group == "train":  # and which family of networks
         also += [f"dpvision.models.{family}.network" for family in FAMILIES]
     allowed = [*names, *BROUGHT_BY_SNAKEMAKE, *(brought_by_torch() if "torch" in names else [])]
@@ -234,7 +234,6 @@ def test_the_jobs_of_a_group_import_nothing_that_its_environment_does_not_have(g
         ("data", "pillow"),
         ("data", "threadpoolctl"),
         ("train", "colorlog"),
-        ("train", "huggingface-hub"),
         ("train", "optuna"),
         ("train", "timm"),
         ("train", "torchvision"),

@@ -53,7 +53,7 @@ def test_it_has_every_artifact_and_every_record_and_no_data(made, unpacked):
     made_with_all = {key for key in made.plan.work if key[0] != "audit"}
     assert {file for key in made_with_all for file in made.plan.record(key)} <= there
     assert set(made.plan.kept()) == made_with_all
-    assert {stage for stage, _ in made_with_all} == set(STAGES) - {"audit", "weights", "features", "by_class"}
+    assert {stage for stage, _ in made_with_all} == set(STAGES) - {"audit", "weights", "features", "by_class", "attack"}
     assert {f"{made.plan.results}/logs/train/{run}.log" for run in made.plan.runs} <= there
     for name, study in made.plan.of("search").items():
         histories = {f"trials/{number}/history.csv" for number in range(study["trials"])}

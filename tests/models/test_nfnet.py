@@ -112,7 +112,7 @@ def test_features_of_f3_from_random_weights_are_those_of_timms(model):
     with torch.no_grad():
         ours(images)
         expected = theirs.forward_head(theirs.forward_features(images), pre_logits=True)
-    assert expected.shape == (2, 3072) and expected.std() > 0.1
+    assert expected.shape == (2, 3072) and expected.std() > 0.01
     torch.testing.assert_close(found[0], expected, rtol=1e-3, atol=1e-4)
 
 

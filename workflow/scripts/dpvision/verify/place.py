@@ -87,8 +87,8 @@ def _folder(folder: Path) -> Place:
     if (folder / "plan").is_dir():
         return _of_results(folder)
     raise UserError(
-        f"{folder} is neither an archive's folder (it would have archive.json and plan.json) nor one of results (plan/). Name an "
-        "archive, its folder, or results/SCALE"
+        f"{folder} is neither an archive's folder (it would have archive.json and plan.json) nor one of results (plan/). "
+        "Name an archive, its folder, or results/SCALE"
     )
 
 
