@@ -57,6 +57,15 @@ def test_a_part_without_a_scales_file_is_left_out_at_that_scale(part):
     assert "part_table" in planned.left_out
 
 
+def test_a_claim_of_a_part_that_a_scale_leaves_out_can_name_the_parts_own_model(part):
+    models = {"own": {"family": "resnet9", "label": "a part's own"}}
+    cells = {"large": HEADS["cells"]["large"] | {"models": ["own"]}}
+    level = {"kind": "level", "dataset": "digits", "model": "own", "epsilon": 8.0, "than": 50, "claimed": {"above": 0}}
+    claim = {"text": "It learns.", "section": "1", "artifacts": ["part_table"], "comparisons": [level]}
+    planned = part(paper=HEADS | {"models": models, "cells": cells}, claims={"learns": claim}).plan(scale="demo")
+    assert planned.labels["claims"]["models"]["own"] == "a part's own"
+
+
 def test_a_scales_file_of_a_part_is_laid_over_the_part(part):
     planned = part(demo={"cells": {"large": {"epsilons": [4.0]}}}).plan(scale="demo")
     (cell,) = planned.artifacts["part_table"]["cells"]

@@ -275,7 +275,8 @@ class _Loader:
         artifact = paper.here.artifacts[name]
         spec: Spec = {"kind": artifact.kind, "artifact": name, "scale": self.plan.scale}
         spec["reads"] = {what: list(reads) for what, reads in artifact.READS.items()}
-        models = {key: model.label for key, model in paper.here.models.items()}
+        # a page of claims names models of parts that the scale leaves out, too
+        models = {key: model.label for key, model in {**paper.printed.models, **paper.here.models}.items()}
         if artifact.kind == "claims":
             spec |= {"paper": paper.name} | self._claims(paper)
         else:
