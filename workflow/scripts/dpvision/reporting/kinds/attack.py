@@ -28,7 +28,7 @@ NOTE = (
     "threshold; Clopper and Pearson's bounds of both rates hold together, at 99.9 % or what the CSV says. At most: what an "
     "attack without any error would prove with so many models; best attack: what is to be expected of the best one on all that "
     "the training gives away, if the claim holds. ε of μ holds for mechanisms with Gaussian curves alone. Tightest: ε of σ and "
-    "steps by convolution. The advantage is that of the threshold that is best for μ."
+    "steps by convolution. The advantage (adv.) is that of the threshold that is best for μ."
 )
 CANARIES = (
     "By canaries: no network was trained. Images with gradients of known directions, each in by a fair coin, are told apart by "
@@ -108,9 +108,9 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
         said |= {"n": f"{min(row['inside'], row['out']):,.0f}", "ε ≥ / in print": both("lower_bound", 3)}
         said |= {"at 95 %": number(row["lower_bound_95"], 3), "at most": number(row["perfect_attack"], 2)}
         said |= {"best attack": number(row["best_attack"], 2), "ε of μ": number(row["epsilon_of_mu"], 2)}
-        said |= {"AUC / in print": both("auc", 2), "advantage / in print": both("advantage", 2)}
+        said |= {"AUC / in print": both("auc", 2), "adv. / in print": both("advantage", 2)}
         said |= {
-            "advantage at most / in print": both("advantage_bound", 2),
+            "adv. at most / in print": both("advantage_bound", 2),
             "z": ", ".join([row["z"], *chosen]),
             "seed": row["seed"],
         }
