@@ -26,6 +26,9 @@ ARMS: list[dict[str, Any]] = [{"color": "#1f4e8c", "linestyle": "-"}, {"color": 
 ARMS += [{"color": "#4d4d4d", "linestyle": ":"}, {"color": "#7a9a01", "linestyle": "-."}]
 
 
+TALLEST = 5000  # pixels: a page of claims of a hundred lines would be a picture of megabytes
+
+
 def write_figure(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]], csv: Path) -> None:
     kind = KINDS[spec["kind"]]
     frame = kind.read(spec, inputs)
@@ -41,11 +44,12 @@ def write_figure(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]
 
 
 def save(figure: Figure, csv: Path) -> None:
-    """Write a figure beside its CSV, without dates, so that the same figure is the same file."""
+    """Write a figure beside its CSV, without dates, so that the same figure is the same file; none is TALLEST pixels high."""
+    dpi = min(plt.rcParams["savefig.dpi"], TALLEST / figure.get_figheight())
     for kind in ("svg", "pdf", "png"):
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         with replacing(csv.with_suffix(f".{kind}")) as beside:
-            figure.savefig(beside, metadata=metadata)
+            figure.savefig(beside, metadata=metadata, dpi=dpi)
     plt.close(figure)
 
 
