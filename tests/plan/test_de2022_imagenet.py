@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 from copied import brought
+from planned import runs_of
 
 from dpvision import plan
 from dpvision.errors import UserError
@@ -35,15 +36,6 @@ def planned() -> Callable[..., plan.Plan]:
         return found[there, scale]
 
     return load
-
-
-def cells_of(made: plan.Plan, artifact: str, **at: object) -> list[specs.Spec]:
-    return [cell for cell in made.artifacts[artifact]["cells"] if at.items() <= cell["at"].items()]
-
-
-def runs_of(made: plan.Plan, artifact: str, **at: object) -> list[specs.Spec]:
-    names = [name for cell in cells_of(made, artifact, **at) for name in cell["work"]["train"].values()]
-    return [made.work["train", name] for name in names]
 
 
 # --- what is there without the data ---

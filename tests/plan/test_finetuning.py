@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from planned import cells_of, runs_of
 
 from dpvision import plan
 from dpvision.plan import specs
@@ -21,15 +22,6 @@ def planned() -> Callable[[bool], plan.Plan]:
         return found[brought]
 
     return load
-
-
-def cells_of(made: plan.Plan, artifact: str, **at: object) -> list[specs.Spec]:
-    return [cell for cell in made.artifacts[artifact]["cells"] if at.items() <= cell["at"].items()]
-
-
-def runs_of(made: plan.Plan, artifact: str, **at: object) -> list[specs.Spec]:
-    names = [name for cell in cells_of(made, artifact, **at) for name in cell["work"]["train"].values()]
-    return [made.work["train", name] for name in names]
 
 
 def test_what_rests_on_imagenet32_waits_for_a_copy_and_the_rest_does_not(planned):
