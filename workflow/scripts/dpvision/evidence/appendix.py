@@ -32,8 +32,8 @@ code and packages that made it. Every table is made of records, and `python -m d
 
 ## Set-up and a basic test
 
-    make demo     # the whole pipeline on data that comes with it, five minutes on two cores
-    make test     # the quick tests, five minutes on two cores
+    make demo     # the whole pipeline on data that comes with it, six minutes on two cores
+    make test     # the quick tests, eight minutes on two cores
 """
 ENDING = """
 ## What cannot be made again here
