@@ -11,6 +11,7 @@ from dpvision.models.catalogue import MODELS
 from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.options import counts_of_layers
 from dpvision.models.torchvision.options import Options, layers
+from dpvision.privacy.clipping import losses_of
 from dpvision.vision import torchvision
 
 MODEL = Options(family="torchvision", label="ResNet-18", network="resnet18").model_dump(exclude={"label"})
@@ -55,6 +56,9 @@ def shake(network: nn.Module) -> nn.Module:
         ("densenet121", "original", False, 6_964_106),
         ("efficientnet_b0", "original", True, 4_020_358),
         ("efficientnet_b0", "small", True, 4_020_358),
+        ("vgg11", "original", True, 132_863_336 - 990 * 4097),
+        ("vgg11", "small", True, 132_863_336 - 990 * 4097),
+        ("googlenet", "original", True, 13_004_888 - 990 * 3 * 1025),  # with both auxiliary classifiers
     ],
 )
 def test_the_number_of_parameters_is_that_of_the_authors(model, network, stem, relu, count):
@@ -91,6 +95,26 @@ def test_the_counts_of_the_plan_are_those_of_the_network(model, network, stem, r
     counted = counts_of_layers(layers(MODEL | {"network": network, "stem": stem}, shape, 7))
     assert counted.parameters == sum(p.numel() for p in made.parameters() if p.dim() > 1)
     assert counted.multiply_adds == multiply_adds(made, shape)
+
+
+@pytest.mark.parametrize("stem", ["original", "small"])
+@pytest.mark.parametrize("shape", [[1, 64, 64], [2, 33, 47]])
+def test_the_counts_of_the_plan_are_those_of_vgg11(model, stem, shape):
+    with torch.device("meta"):
+        made = model(7, shape[0], network="vgg11", stem=stem)
+    counted = counts_of_layers(layers(MODEL | {"network": "vgg11", "stem": stem}, shape, 7))
+    assert counted.parameters == sum(p.numel() for p in made.parameters() if p.dim() > 1)
+    assert counted.multiply_adds == multiply_adds(made, shape)
+
+
+@pytest.mark.parametrize("shape", [[1, 64, 64], [2, 33, 47]])
+def test_the_counts_of_the_plan_are_those_of_googlenet_with_its_auxiliary_classifiers(model, shape):
+    with torch.device("meta"):
+        made = model(7, shape[0], network="googlenet")
+    counted = counts_of_layers(layers(MODEL | {"network": "googlenet"}, shape, 7))
+    assert counted.parameters == sum(p.numel() for p in made.parameters() if p.dim() > 1)
+    in_training = 16 * (512 + 528) * 128 + 2 * (2048 * 1024 + 1024 * 7)
+    assert counted.multiply_adds == multiply_adds(made, shape) + in_training
 
 
 # --- what it computes ---
@@ -170,6 +194,93 @@ def test_there_is_no_batch_normalisation_no_dropout_and_no_stochastic_depth(mode
     assert any(isinstance(layer, nn.ReLU) for layer in layers_of) == (relu and network != "efficientnet_b0")
 
 
+def without_coins(network: nn.Module) -> nn.Module:
+    for layer in network.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.p = 0.0
+    return network
+
+
+@pytest.mark.parametrize("stem", ["original", "small"])
+def test_outputs_of_vgg11_are_those_of_the_network_written_out(model, stem):
+    made = model(network="vgg11", stem=stem).eval()
+    images, weights = torch.randn(2, 3, 38, 45), iter(list(made.parameters()))
+    with torch.no_grad():
+        x = images
+        for stage, convolutions in enumerate([1, 1, 2, 2, 2]):
+            for _ in range(convolutions):
+                x = F.relu(F.conv2d(x, next(weights), next(weights), padding=1))
+            x = F.max_pool2d(x, 2, 1 if stem == "small" and stage > 1 else 2)
+        x = F.adaptive_avg_pool2d(x, 7).flatten(1)
+        for _ in range(2):
+            x = F.relu(F.linear(x, next(weights), next(weights)))
+        expected = F.linear(x, next(weights), next(weights))
+        assert next(weights, None) is None
+        assert expected.std() > 1e-3
+        torch.testing.assert_close(made(images), expected, atol=1e-5, rtol=1e-4)
+
+
+def googlenet_written_out(network: nn.Module, x: Tensor) -> Tensor:
+    """Compute what GoogLeNet and its auxiliary classifiers give, from the paper, but for 3x3 in the place of 5x5."""
+    weights_of = {name: iter(list(part.parameters())) for name, part in network.named_children()}
+
+    def conv(x: Tensor, part: str, kernel: int, stride: int = 1) -> Tensor:
+        of = weights_of[part]
+        return F.relu(F.group_norm(F.conv2d(x, next(of), stride=stride, padding=kernel // 2), 4, next(of), next(of)))
+
+    def inception(x: Tensor, part: str) -> Tensor:
+        alone = conv(x, part, 1)
+        second, third = conv(conv(x, part, 1), part, 3), conv(conv(x, part, 1), part, 3)
+        return torch.cat([alone, second, third, conv(F.max_pool2d(x, 3, 1, 1), part, 1)], 1)
+
+    def auxiliary(x: Tensor, part: str) -> Tensor:
+        of, x = weights_of[part], conv(F.adaptive_avg_pool2d(x, 4), part, 1).flatten(1)
+        return F.linear(F.relu(F.linear(x, next(of), next(of))), next(of), next(of))
+
+    x = F.max_pool2d(conv(x, "conv1", 7, 2), 3, 2, ceil_mode=True)
+    x = F.max_pool2d(conv(conv(x, "conv2", 1), "conv3", 3), 3, 2, ceil_mode=True)
+    x = inception(inception(x, "inception3a"), "inception3b")
+    x = first = inception(F.max_pool2d(x, 3, 2, ceil_mode=True), "inception4a")
+    for block in "bcd":
+        x = inception(x, f"inception4{block}")
+    second, x = x, F.max_pool2d(inception(x, "inception4e"), 2, 2, ceil_mode=True)
+    x = inception(inception(x, "inception5a"), "inception5b").mean((2, 3))
+    main = F.linear(x, next(weights_of["fc"]), next(weights_of["fc"]))
+    outputs = torch.stack([main, auxiliary(second, "aux2"), auxiliary(first, "aux1")], 1)
+    assert all(next(of, None) is None for of in weights_of.values())
+    return outputs
+
+
+def test_outputs_of_googlenet_are_those_of_the_network_written_out(model):
+    made = shake(without_coins(model(network="googlenet", groups=4).double()))
+    images = torch.randn(2, 3, 38, 45, dtype=torch.float64)
+    with torch.no_grad():
+        expected = googlenet_written_out(made.network, images)
+        assert expected.std() > 1e-3
+        torch.testing.assert_close(made.train()(images), expected, atol=1e-10, rtol=0)
+        torch.testing.assert_close(made.eval()(images), expected[:, 0], atol=1e-10, rtol=0)
+
+
+def test_googlenet_s_loss_in_training_is_its_own_and_three_tenths_of_each_auxiliary_one(model):
+    made = shake(without_coins(model(network="googlenet", groups=4).double()))
+    images, labels = torch.randn(3, 3, 33, 33, dtype=torch.float64), torch.tensor([0, 7, 3])
+    with torch.no_grad():
+        main, *others = googlenet_written_out(made.network, images).log_softmax(-1).unbind(1)
+        expected = -(main + 0.3 * sum(others))[range(3), labels]
+        torch.testing.assert_close(losses_of(made, images, labels), expected)
+
+
+@pytest.mark.parametrize(("network", "rates"), [("vgg11", [0.5, 0.5]), ("googlenet", [0.7, 0.7, 0.2])])
+def test_vgg11_and_googlenet_keep_their_dropout_and_have_no_batch_normalisation(model, network, rates):
+    with torch.device("meta"):
+        layers_of = list(model(network=network).modules())
+    assert [layer.p for layer in layers_of if isinstance(layer, nn.Dropout)] == rates
+    assert not any(isinstance(layer, nn.BatchNorm2d) for layer in layers_of)
+    assert {layer.num_groups for layer in layers_of if isinstance(layer, nn.GroupNorm)} == (
+        set() if network == "vgg11" else {8}
+    )
+
+
 def test_groups_may_be_one_a_channel(model):
     with torch.device("meta"):
         norms = [layer for layer in model(groups="channels").modules() if isinstance(layer, nn.GroupNorm)]
@@ -202,4 +313,12 @@ def test_clipped_gradients_are_those_of_one_example_at_a_time(model, network, st
     made = shake(model(3, network=network, stem=stem, relu=relu).double())
     size = 64 if stem == "original" else 16
     images, labels = torch.randn(2, 3, size, size, dtype=torch.float64), torch.tensor([0, 2])
+    clips_each_example(made, images, labels)
+
+
+@pytest.mark.parametrize("network", ["vgg11", "googlenet"])
+@pytest.mark.slow
+def test_clipped_gradients_of_the_study_s_networks_are_those_of_one_example_at_a_time(model, network, clips_each_example):
+    made = shake(without_coins(model(3, network=network).double()))
+    images, labels = torch.randn(2, 3, 32, 32, dtype=torch.float64), torch.tensor([0, 2])
     clips_each_example(made, images, labels)

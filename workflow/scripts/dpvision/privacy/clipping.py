@@ -55,7 +55,14 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
 Loss = Callable[[Tensor, Tensor], Tensor]  # a function of outputs and labels that gives one number an output
 
 
+AUXILIARY = 0.3  # weight of an auxiliary classifier's loss: Szegedy et al. 2015, section 5
+
+
 def each_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    """Return one cross entropy an output; of [outputs, classifiers, classes] the first one's and a part of the others'."""
+    if outputs.dim() == 3 and labels.dim() == 1:
+        main, *others = (cross_entropy(each, labels, reduction="none") for each in outputs.unbind(1))
+        return main + AUXILIARY * sum(others)
     return cross_entropy(outputs, labels, reduction="none")
 
 

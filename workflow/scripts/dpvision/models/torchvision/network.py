@@ -7,13 +7,17 @@ fair stem for small images: a 3x3 convolution with stride 1, its norm and its ac
 
 Their DenseNets lost all their ReLUs (`relu: false`). The library that made them has these in its own batch normalisations,
 and was asked for PyTorch's.
+
+Of their study's other networks VGG-11 has no normalisation at all; on CIFAR-10 they let its last three poolings move by one
+pixel (`stem: small`). GoogLeNet has its two auxiliary classifiers, whose losses count in training.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from dpvision.models.layers import group_norm
 from dpvision.models.torchvision.options import BASIC, BOTTLENECKS, DENSENETS
@@ -21,7 +25,8 @@ from dpvision.vision import torchvision
 
 
 def build(model: dict, classes: int, channels: int) -> nn.Module:
-    made = torchvision.models.get_model(model["network"], num_classes=classes)
+    more = {"init_weights": True} if model["network"] == "googlenet" else {}  # its default, which would warn
+    made = torchvision.models.get_model(model["network"], num_classes=classes, **more)
     network = ADAPTED[model["network"]](made, model, channels)
     replace(network, nn.BatchNorm2d, lambda norm: group_norm(model, norm.num_features))
     return network
@@ -79,5 +84,33 @@ def efficientnet(network: Any, model: dict, channels: int) -> nn.Module:
     return network
 
 
+def vgg(network: Any, model: dict, channels: int) -> nn.Module:
+    first = network.features[0] = nn.Conv2d(channels, 64, 3, padding=1)
+    nn.init.kaiming_normal_(first.weight, mode="fan_out", nonlinearity="relu")
+    nn.init.zeros_(first.bias)  # type: ignore[arg-type]
+    if model["stem"] == "small":
+        for pooling in (10, 15, 20):
+            network.features[pooling] = nn.MaxPool2d(2, stride=1)
+    return network
+
+
+class WithAuxiliaries(nn.Module):
+    """A network with auxiliary classifiers: in training it gives [images, classifiers, classes], the main one's first."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: Tensor) -> Tensor:
+        outputs = self.network(images)
+        return torch.stack(outputs, 1) if self.training else outputs
+
+
+def googlenet(network: Any, model: dict, channels: int) -> nn.Module:
+    first = network.conv1.conv = nn.Conv2d(channels, 64, 7, 2, 3, bias=False)
+    nn.init.trunc_normal_(first.weight, std=0.01, a=-2, b=2)
+    return WithAuxiliaries(network)
+
+
 ADAPTED = dict.fromkeys([*BASIC, *BOTTLENECKS], resnet) | dict.fromkeys(DENSENETS, densenet)
-ADAPTED |= {"efficientnet_b0": efficientnet}
+ADAPTED |= {"efficientnet_b0": efficientnet, "vgg11": vgg, "googlenet": googlenet}
