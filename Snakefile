@@ -44,7 +44,7 @@ sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
 from dpvision import cluster, files, plan
 from dpvision.errors import UserError
-from dpvision.looking.target import everything
+from dpvision.looking.target import everything, hints
 from dpvision.plan.resources import asked, limits
 from dpvision.plan.stages import ANALYSES, STAGES
 
@@ -143,3 +143,8 @@ include: "workflow/rules/attack.smk"
 include: "workflow/rules/artifacts.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"
+
+
+if workflow.is_main_process:
+    for line in hints(PLAN, sys.argv[1:], [rule.name for rule in workflow.rules]):
+        print(line, file=sys.stderr)

@@ -1,8 +1,10 @@
-"""What is said of a target when Snakemake asks what it is made of."""
+"""What is said of a target that was asked for, and when Snakemake asks what it is made of."""
 
 import sys
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
+from dpvision.plan import ROOT
 from dpvision.plan.plan import Plan
 
 
@@ -17,3 +19,34 @@ def everything(plan: Plan, target: str) -> list[str]:
     for line in warning(plan, plan.chosen(target), Path.cwd()):
         print(f"{target}: {line}", file=sys.stderr)
     return files
+
+
+def hints(plan: Plan, words: Iterable[str], rules: list[str]) -> list[str]:
+    """Return what may be meant by words of a command that look like targets and are none, a line each.
+
+    Snakemake reads the words after this file: it refuses a wrong one itself, and knows no names near it.
+    """
+    from dpvision.plan.reading import nearest
+
+    names = [*plan.papers, *plan.artifacts, *plan.wanting]
+    files = [file for name in plan.artifacts for file in plan.targets(name)]
+    found = []
+    for word in words:
+        path = PurePosixPath(word)
+        if path.parts[:1] == ("results",) and (scale := _scale_of(path)) not in (None, plan.scale):
+            found.append(f"{word} is of the scale {scale}, this command of {plan.scale}; add: --config scale={scale}")
+        elif (
+            path.parent.name in ("tables", "figures") and word not in files and path.name.partition(".")[0] not in plan.wanting
+        ):
+            found.append(f"nothing makes {word}.{nearest(word, files)}")
+        elif word.isidentifier() and word not in [*names, *rules] and (near := nearest(word, names, 0.8)):
+            found.append(f'there is no target "{word}".{near}')
+    return found
+
+
+def _scale_of(path: PurePosixPath) -> str | None:
+    """Return the scale of a file below results/; none of what all scales share."""
+    below = path.parts[1] if len(path.parts) > 1 else ""
+    if (ROOT / "config/scales" / f"{below}.yaml").exists():
+        return below
+    return None if below == "data" else "paper"

@@ -131,8 +131,8 @@ def plain_values(kind: Any, key: str) -> str:
     return " or ".join(dict.fromkeys(_words(place) for place in places if place.get("type") != "object"))
 
 
-def nearest(name: Any, allowed: list[str]) -> str:
-    near = difflib.get_close_matches(str(name).lower(), map(str, allowed), n=1, cutoff=0.5)
+def nearest(name: Any, allowed: list[str], cutoff: float = 0.5) -> str:
+    near = difflib.get_close_matches(str(name).lower(), map(str, allowed), n=1, cutoff=cutoff)
     return f' Did you mean "{near[0]}"?' if near else ""
 
 
