@@ -110,3 +110,17 @@ def test_audits_are_shown_with_their_verdicts_each_with_a_table(kept):
 def test_a_folder_without_results_is_an_error_that_says_how_to_fill_it(tmp_path):
     with pytest.raises(UserError, match=r"no results are kept in .*: python -m dpvision keep"):
         write_evidence(tmp_path, planned)
+
+
+@pytest.mark.parametrize(
+    ("paper", "name"), [("ScaleNorm (Klause et al. 2022)", "claims"), ("(De et al. 2022)", "de2022_claims")]
+)
+def test_sentences_of_each_paper_stand_below_its_title_and_link_to_its_own_page(kept, paper, name):
+    (part,) = (part for part in written(kept).split("\n### ") if part.partition("\n")[0].endswith(paper))
+    assert f"(simulate/{name}.md)" in part and f"(simulate/{name}.md#" in part
+
+
+def test_the_searches_of_the_papers_are_priced_by_what_is_planned(kept):
+    table = (kept / "paper/tables/smoothnets_search_price.csv").read_text().splitlines()[1].split(",")
+    found = next(line for line in written(kept).splitlines() if "| Remerscheid et al. 2022: CIFAR-10, 15 trials" in line)
+    assert found.endswith(f"| {float(table[-3]):.2f} | {float(table[-2]):.2f} |")

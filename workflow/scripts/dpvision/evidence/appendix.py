@@ -48,14 +48,14 @@ def appendix(papers: Plan, kept: Sequence[Kept]) -> str:
     """Return the appendix; `papers` is the plan of the scale paper."""
     lines = [BEGINNING, "## Major claims", "", *_claims(papers), "", "## Experiments", ""]
     lines += [line for each in kept for line in _experiments(each)]
-    return "\n".join(lines) + ENDING
+    return "\n".join(lines) + "\n" + ENDING
 
 
 def _claims(papers: Plan) -> Iterator[str]:
     """Yield the papers' headline numbers as claims."""
     numbers = [(paper, number) for paper, of in papers.headlines.items() for number in of]
     for i, (paper, number) in enumerate(numbers, 1):
-        yield f"- **(C{i})** {paper}: {number['headline']}: {number['value']:g}. Made by (`snakemake {number['artifact']}`)."
+        yield f"- **(C{i})** {paper}: {number['headline']}: {number['value']:g}. Made by `snakemake {number['artifact']}`."
     yield "- Each further sentence, with its verdict: `claims.md` of each scale."
 
 
@@ -63,8 +63,8 @@ def _experiments(kept: Kept) -> Iterator[str]:
     """Yield how a scale's artifacts are made again, and what their trainings took where they were made."""
     runs = list((kept.folder / "runs").glob("*/provenance.json"))
     if not runs:
-        yield f"- **Scale `{kept.scale}`** follows from the configuration, without any training: `python -m dpvision keep "
-        yield f"docs/results/{kept.scale} --scale {kept.scale}`, in a minute."
+        yield f"- **Scale `{kept.scale}`** follows from the configuration, without any training, in a minute:"
+        yield f"  `python -m dpvision keep docs/results/{kept.scale} --scale {kept.scale}`."
         return
     made = [read_json(file) for file in runs]
     seconds = sum(session["seconds"] for record in made for session in record["sessions"])
@@ -74,5 +74,5 @@ def _experiments(kept: Kept) -> Iterator[str]:
     yield f"  - Command: `snakemake all --cores 2 --config scale={kept.scale}`; one artifact: its name in the place of `all`."
     took = f"{len(made)} trainings, {clock(seconds)} of work together, on {'; '.join(sorted(machines))}"
     yield f"  - Time: {took}; searches, data and features not counted."
-    yield f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). `python -m dpvision verify "
-    yield f"    docs/results/{kept.scale}` checks that they follow from their records."
+    yield f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). Whether they follow from their records:"
+    yield f"    `python -m dpvision verify docs/results/{kept.scale}`."

@@ -34,27 +34,30 @@ class Kept:
         return read_json(self.folder / LABELS)
 
     @cached_property
-    def claims(self) -> pd.DataFrame:
-        """Return the verdicts, a row for each claim of a paper of which something is here; none where nothing is."""
-        file = self.folder / "claims.csv"
-        rows = pd.read_csv(file) if file.exists() else pd.DataFrame({"row": []})
-        return rows[rows["row"] == "claim"]
+    def claims(self) -> dict[str, pd.DataFrame]:
+        """Return the verdicts of each page of claims, a row for each claim of the paper."""
+        pages = {name: self.table(name, "") for name in self.of_kind("claims")}
+        return {name: rows[rows["row"] == "claim"] for name, rows in pages.items()}
 
-    def table(self, artifact: str) -> pd.DataFrame:
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the artifacts of a kind that are here."""
+        there = (name for name in self.labels if (self.folder / "plan" / f"{name}.json").exists())
+        return [name for name in there if read_json(self.folder / "plan" / f"{name}.json")["kind"] == kind]
+
+    def table(self, artifact: str, below: str = "tables") -> pd.DataFrame:
         """Return the long table of an artifact; an empty one where it is not here."""
-        file = self.folder / "tables" / f"{artifact}.csv"
+        file = self.folder / below / f"{artifact}.csv"
         return pd.read_csv(file) if file.exists() else pd.DataFrame()
 
     def trained(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield a table and a row of it for each cell with trainings, once where several tables show the same."""
         seen: set[tuple[str, ...]] = set()
-        files = sorted((self.folder / "plan").glob("*.json"))
-        for file in (file for kind in TABLES for file in files if read_json(file)["kind"] == kind):
-            for row in self.table(file.stem).to_dict("records"):
-                runs = tuple(run.name for run in self.runs(file.stem, row)) if row.get("state") == "run" else ()
+        for artifact in (name for kind in TABLES for name in sorted(self.of_kind(kind))):
+            for row in self.table(artifact).to_dict("records"):
+                runs = tuple(run.name for run in self.runs(artifact, row)) if row.get("state") == "run" else ()
                 if runs and (*runs, row["metric"]) not in seen:
                     seen.add((*runs, row["metric"]))
-                    yield file.stem, row
+                    yield artifact, row
 
     def runs(self, artifact: str, row: dict[str, Any]) -> list[Path]:
         """Return the folders of the trainings that a row of a table is of."""

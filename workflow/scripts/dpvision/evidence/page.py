@@ -51,10 +51,15 @@ def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for paper, numbers in papers.headlines.items():
         for number in numbers:
-            place = f"| {paper.rpartition('(')[2].rstrip(')')} | {number['headline']} | {number['value']:g}"
+            place = f"| {short(paper)} | {number['headline']} | {number['value']:g}"
             found = [_ours(number, each, papers) for each in kept]
             for ours in [row for row in found if row] or ["– | 0 | – | not run"]:
                 yield f"{place} | {ours} |"
+
+
+def short(title: str) -> str:
+    """Return the authors and the year of a paper, which its title ends in."""
+    return title.rpartition("(")[2].rstrip(")")
 
 
 def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
@@ -122,15 +127,16 @@ def _audits(kept: Sequence[Kept]) -> Iterator[str]:
 
 
 def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
-    """Yield the sentences that are decided, and how many nobody can decide yet."""
-    for each in (each for each in kept if len(each.claims)):
-        counts = each.claims["verdict"].value_counts()
+    """Yield the sentences of each paper that are decided at a scale, and how many nobody can decide yet."""
+    for each, name, claims in ((each, *page) for each in kept for page in each.claims.items()):
+        counts = claims["verdict"].value_counts()
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        yield f"**Scale `{each.scale}`**, {each.plan.title}: {said}. [Effects and intervals]({each.scale}/claims.md)\n"
+        yield f"### {each.labels[name]['paper']}\n"
+        yield f"**Scale `{each.scale}`**, {each.plan.title}: {said}. [Effects and intervals]({each.scale}/{name}.md)\n"
         for verdict, heading in VERDICTS.items():
-            if rows := each.claims[each.claims["verdict"] == verdict].to_dict("records"):
+            if rows := claims[claims["verdict"] == verdict].to_dict("records"):
                 yield f"{heading}:\n"
-                yield from (f"- [{row['text']}]({each.scale}/claims.md#{row['claim']}) ({row['section']})" for row in rows)
+                yield from (f"- [{row['text']}]({each.scale}/{name}.md#{row['claim']}) ({row['section']})" for row in rows)
                 yield ""
         if rest := sum(count for verdict, count in counts.items() if verdict not in VERDICTS):
             yield f"What nobody can say yet: {rest} more sentences, for what they rest on was not run.\n"
@@ -141,14 +147,28 @@ def _owed(kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
     chosen = [(each, row) for each in kept for _, row in each.trained() if row["metric"] == "selection"]
     points = [f"{row['model']}, {row['dataset']} ({each.scale}): {row['ours']:+.2f} points" for each, row in chosen]
     yield f"**To the test set**, by the choice of the epoch: {'; '.join(points) or 'not run'}.\n"
-    yield "**To the search.** ε of one training leaves out the trials. All trials and the training together, composed:\n"
+    yield "**To the search.** ε of one training leaves out the trials. All trials and the training together, composed; for the"
+    yield "papers by the searches that are planned here, which nobody had to run for it:\n"
     yield "| trained | ε of one training | of all together |\n| --- | --- | --- |"
     for each in kept:
+        yield from _planned_searches(each)
         yield from _searched(each)
     yield f"\n**To accounting.** Settings in print that spend another ε than printed, by more than {FAR:.0%}:\n"
     yield "| settings | ε in print | by Rényi DP | by PRV |\n| --- | --- | --- | --- |"
     for each in (each for each in kept if each.scale == papers.scale):
         yield from _recomputed(each)
+
+
+def _planned_searches(kept: Kept) -> Iterator[str]:
+    """Yield a row for each search of a paper, by what is planned: nothing has to be trained for that."""
+    for artifact in kept.of_kind("search_price"):
+        for row in kept.table(artifact).to_dict("records"):
+            dataset = kept.labels[artifact]["datasets"].get(row["dataset"], row["dataset"])
+            place = f"[{artifact}]({kept.scale}/README.md#{artifact})"
+            searched = (
+                f"{short(kept.labels[artifact]['paper'])}: {dataset}, {row['trials']} trials of `{row['search']}`, {place}"
+            )
+            yield f"| {searched} | {row['epsilon_run']:.2f} | {row['epsilon_all_composed']:.2f} |"
 
 
 def _searched(kept: Kept) -> Iterator[str]:
