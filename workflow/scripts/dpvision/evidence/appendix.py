@@ -74,5 +74,5 @@ def _experiments(kept: Kept) -> Iterator[str]:
     yield f"  - Command: `snakemake all --cores 2 --config scale={kept.scale}`; one artifact: its name in the place of `all`."
     took = f"{len(made)} trainings, {clock(seconds)} of work together, on {'; '.join(sorted(machines))}"
     yield f"  - Time: {took}; searches, data and features not counted."
-    yield f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). Whether they follow from their records:"
+    yield f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). That they follow from their records:"
     yield f"    `python -m dpvision verify docs/results/{kept.scale}`."

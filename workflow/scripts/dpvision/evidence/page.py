@@ -128,7 +128,7 @@ def _audits(kept: Sequence[Kept]) -> Iterator[str]:
 
 def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
     """Yield the sentences of each paper that are decided at a scale, and how many nobody can decide yet."""
-    for each, name, claims in ((each, *page) for each in kept for page in each.claims.items()):
+    for each, name, claims in ((of, *verdicts) for of in kept for verdicts in of.claims.items()):
         counts = claims["verdict"].value_counts()
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         yield f"### {each.labels[name]['paper']}\n"
