@@ -160,6 +160,7 @@ def test_try_says_what_there_is_what_it_takes_and_the_command(pets, project):
 
 def test_a_network_from_scratch_stands_beside_if_asked(pets, project):
     assert "30 trainings: " in tried(pets, project, from_scratch=True)
+    assert "&id" not in (project / "config/papers/my_pets/paper.yaml").read_text(encoding="utf-8")  # for people to change
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def _paper(name: str, dataset: dict[str, Any], from_scratch: bool) -> dict[str, 
         f"{name}_figure": {
             "kind": "pareto",
             "title": f"{dataset['title']}: accuracy by privacy",
-            "cells": shown,
+            "cells": [*shown],
             "epsilons": EPSILONS,
             "works": {},
         },
