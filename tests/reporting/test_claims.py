@@ -584,3 +584,16 @@ def test_the_figure_shows_what_its_csv_holds_and_is_the_same_every_time(written,
         ("supported", "3", "0.3"),
         ("not run", "0", ""),
     ]
+
+
+def test_the_figure_draws_what_was_run_and_says_how_much_was_not(written, tmp_path):
+    written(claim(BETTER, LEFT_OUT))
+    drawn = (tmp_path / "out/figures/claims.svg").read_text(encoding="utf-8")
+    assert "n = 3" in drawn and "not run   " not in drawn
+    assert "1 of 2 comparisons were not run" in drawn
+
+
+def test_a_figure_of_which_nothing_was_run_draws_what_is_in_print(written, tmp_path):
+    written(claim(comparison("difference", side("a", ()), side("b", ()), printed=[71.8, 71.4]), LEFT_OUT))
+    drawn = (tmp_path / "out/figures/claims.svg").read_text(encoding="utf-8")
+    assert drawn.count("   not run") == 1

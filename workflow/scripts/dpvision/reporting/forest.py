@@ -39,11 +39,18 @@ WIDE = 110  # letters of a line
 
 
 def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
-    """Draw the effects beside their CSV; `rows`: what is compared, and its outcome (reporting/claims.py)."""
+    """Draw the effects beside their CSV; `rows`: what is compared, and its outcome (reporting/claims.py).
+
+    The CSV has all of them. Drawn is what was run, or else what is in print.
+    """
     write_csv(csv, [_tidy(name, outcome) for name, outcome in rows])
+    rows = [row for row in rows if panel_of(row[1]) in AXES]
+    run = [row for row in rows if row[1].found]
+    if run and len(run) < len(rows):
+        title += f"; {len(rows) - len(run)} of {len(rows)} comparisons were not run and are not drawn"
     with plt.style.context(STYLE):
-        figure = draw(rows)
-        figure.suptitle(title, fontsize=10)
+        figure = draw(run or [row for row in rows if row[1].published is not None] or rows)
+        figure.suptitle(textwrap.fill(title, WIDE), fontsize=10)
         save(figure, csv)
 
 
