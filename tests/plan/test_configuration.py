@@ -779,7 +779,8 @@ SPOILT = [
         BEFORE,
         wrn("family: torchvision, label: T, network: resnet-18"),
         'models.wrn16.network = "resnet-18": must be "resnet18" or "resnet34" or "resnet50" or "resnet152" or '
-        '"wide_resnet50_2" or "densenet121" or "densenet169" or "densenet201" or "efficientnet_b0". Did you mean "resnet18"?',
+        '"wide_resnet50_2" or "densenet121" or "densenet169" or "densenet201" or "efficientnet_b0" or "vgg11" or "googlenet". '
+        'Did you mean "resnet18"?',
     ),
     Spoilt(
         "a stem without norm and ReLU where none was trained",

@@ -28,5 +28,7 @@ class Published(Where):
     """What stands behind it as ±: the standard deviation over the repetitions, or what the statistic says."""
     headline: str | None = None
     """Words for it on the page of all evidence, where it is one that the paper is known for. A display label."""
+    beyond: str | None = None
+    """Why nobody else can make it, for the same page: what it rests on is not public. A display label."""
     note: str | None = None
     """Remark that a reader of the number needs."""

@@ -40,7 +40,7 @@ DECIMALS = 2
 CURVE = ("mu", "true_positives", "advantage")
 NOTE = "Accuracies in per cent of the {split} examples. Ours: {weights}, {sigma}; {steered}"
 STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose."
-NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen."
+NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen within a training."
 AVERAGED = "Averaged: of the moving average of the weights, instead of the weights of the last step."
 WEIGHTS = {
     "last_step": "at the last step",

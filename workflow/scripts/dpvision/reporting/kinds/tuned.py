@@ -36,7 +36,7 @@ NOTE = (
     "that were not given up, which is what is printed; mean of the ten best: by the same, or of as many as there are (n). The "
     "others are of trainings, one a seed, with the values that the search's objective found best, or, where there was no "
     "search, the recipe's. ε with search: all trials and one training as one composition, which no printed number counts. "
-    "Held-out examples chose the values and are private too."
+    "It counts held-out examples, which chose the values, as public."
 )
 FOUND = "Found: {}."
 
