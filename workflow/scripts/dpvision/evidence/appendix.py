@@ -21,8 +21,8 @@ code and packages that made it. Every table is made of records, and `python -m d
 ## Description and requirements
 
 - **Access**: this repository; its licence is Apache 2.0.
-- **Hardware**: two cores and 4 GB of memory for what is kept here. Scale `paper` wants graphics cards of 16 GB or more.
-  How long, and how much memory: `python -m dpvision plan --cost --device A100`.
+- **Hardware**: two cores for what is kept here; the memory of its jobs stands with each scale below. Scale `paper` wants
+  graphics cards of 16 GB or more. How long, and how much memory: `python -m dpvision plan --cost --device A100`.
 - **Software**: Python 3.11 or newer and make. `make setup` installs the locked packages by hash; conda and Apptainer files hold
   the same versions ([docs/environments.md](../environments.md)).
 - **Data**: what the configuration names is downloaded and checked by digest.
@@ -40,7 +40,8 @@ ENDING = """
 
 - A result *simulated* predicts the accuracy of a private training; it does not replace it.
 - JFT-300M and JFT-4B are not public. The rows of De et al. that rest on them are printed beside ours, and stay empty.
-- Bits repeat on one kind of processor with the locked packages; elsewhere, accuracies agree within the spread of the seeds.
+- Bits repeat on one kind of processor, with the locked packages and the same choices of how gradients are clipped
+  ([docs/clipping.md](../clipping.md)). Elsewhere they do not.
 """
 
 
@@ -53,7 +54,7 @@ def appendix(papers: Plan, kept: Sequence[Kept]) -> str:
 
 def _claims(papers: Plan) -> Iterator[str]:
     """Yield the papers' headline numbers as claims."""
-    numbers = [(paper, number) for paper, of in papers.headlines.items() for number in of]
+    numbers = [(paper, number) for paper, of in papers.headlines.items() for number in of if "beyond" not in number]
     for i, (paper, number) in enumerate(numbers, 1):
         yield f"- **(C{i})** {paper}: {number['headline']}: {number['value']:g}. Made by `snakemake {number['artifact']}`."
     yield "- Each further sentence, with its verdict: `claims.md` of each scale."
@@ -67,12 +68,15 @@ def _experiments(kept: Kept) -> Iterator[str]:
         yield f"  `python -m dpvision keep docs/results/{kept.scale} --scale {kept.scale}`."
         return
     made = [read_json(file) for file in runs]
+    peak = max(read_json(file).get("peak_memory_mb", 0) for file in kept.folder.glob("*/*/provenance.json"))
     seconds = sum(session["seconds"] for record in made for session in record["sessions"])
     machines = {f"{record['machine']['processor']}, {record['machine']['cores']} cores" for record in made}
     artifacts = ", ".join(f"`{name}`" for name in kept.labels if (kept.folder / "plan" / f"{name}.json").exists())
     yield f"- **Scale `{kept.scale}`**, {kept.plan.title}: {artifacts}."
     yield f"  - Command: `snakemake all --cores 2 --config scale={kept.scale}`; one artifact: its name in the place of `all`."
-    took = f"{len(made)} trainings, {clock(seconds)} of work together, on {'; '.join(sorted(machines))}"
-    yield f"  - Time: {took}; searches, data and features not counted."
+    took = (
+        f"{len(made)} of {len(kept.plan.runs)} trainings, {clock(seconds)} of work together, on {'; '.join(sorted(machines))}"
+    )
+    yield f"  - Time: {took}. Searches, data, features, analyses and attacks are not counted. The largest job took {peak:,} MB."
     yield f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). That they follow from their records:"
     yield f"    `python -m dpvision verify docs/results/{kept.scale}`."

@@ -12,6 +12,9 @@ Made by `python -m dpvision evidence` from the records in this folder, a part fo
 """
 
 
+NOT_SEARCHED = "no search: as the configuration says; what is not in print: docs/reproduction.md"
+
+
 def checklist(kept: Sequence[Kept]) -> str:
     """Return the checklist."""
     return "\n".join([BEGINNING, *(line for each in kept for line in _of(each))]).rstrip() + "\n"
@@ -38,7 +41,7 @@ def _experiments(records: list[dict[str, Any]]) -> dict[str, str]:
     return {
         "How many trainings, with which seeds?": f"{len(specs)}; {_listed(spec['seed'] for spec in specs)}",
         "Which data, divided how?": _listed(f"{of['name']}: {count}" for of, count in zip(data, counts, strict=True)),
-        "How were settings chosen?": f"by {len(searches)} searches, in the folder `studies`" if searches else "as printed",
+        "How were settings chosen?": f"by {len(searches)} searches, in the folder `studies`" if searches else NOT_SEARCHED,
         "Is the spread over seeds given?": "yes, beside each number, with n; each seed's number is in the CSV",
     }
 
@@ -56,7 +59,7 @@ def _privacy(records: list[dict[str, Any]]) -> dict[str, str]:
         "By which accountants?": _listed(key for ledger in private for key in ledger["epsilon"] if key != "target"),
         "Who are neighbours?": _listed(ledger["neighbours"] for ledger in private),
         "How are batches drawn?": _listed(ledger["sampling"] for ledger in private),
-        "Is the search accounted for?": "beside, as a composition of all its trials"
+        "Is the search accounted for?": "beside, as a composition of all its trials; held-out examples count as public"
         if composed
         else "no, and the ledgers say so",
         "What is not accounted for?": _listed(said for ledger in private for said in ledger["not_accounted"]),
@@ -66,12 +69,16 @@ def _privacy(records: list[dict[str, Any]]) -> dict[str, str]:
 
 def _code(records: list[dict[str, Any]]) -> dict[str, str]:
     made = [record["provenance"] for record in records]
+    commits = [session.get("commit", record["commit"]) for record in made for session in record["sessions"]]
+    seconds = [sum(session["seconds"] for session in record["sessions"]) for record in made]
+    unknown = sum("dirty" not in record for record in made)
+    changed = "yes" if any(record.get("dirty") for record in made) else "no"
     return {
-        "Which code?": _listed(f"commit {record['commit'][:12]}" for record in made),
-        "Was it changed locally?": "yes" if any(record.get("dirty") for record in made) else "no",
+        "Which code?": _listed(f"commit {commit[:12]}" for commit in commits),
+        "Was it changed locally?": changed + (f"; of {unknown} it is not known" if unknown else ""),
         "Which packages?": _listed(f"{name} {version}" for record in made for name, version in record["packages"].items()),
         "On what?": _listed(f"{r['machine']['processor']}, {r['machine']['cores']} cores" for r in made),
-        "What did a training take?": f"{min(r['seconds'] for r in made):.0f} to {max(r['seconds'] for r in made):.0f} s",
+        "What did a training take?": f"{min(seconds):.0f} to {max(seconds):.0f} s",
     }
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pandas as pd
+
 from dpvision.evidence.kept import Kept, same, values_of
 from dpvision.files import read_json
 from dpvision.plan import Plan
@@ -13,20 +15,40 @@ BEGINNING = """# What came out
 `python -m dpvision evidence` makes this page from the records in this folder, and `python -m dpvision verify docs/results/NAME`
 checks one scale's. Each result says how it came about:
 
-- **private**: trained with differential privacy at the ε that stands there, on all of the data.
+- **private**: trained with differential privacy at the ε that stands there, on all of the data. ε leaves out the search
+  ([below](#what-each-result-owes)). Noise follows from a seed that is known, so that anybody can repeat it: that is a result of
+  research, and not a release of the weights.
 - **simulated**: batch and noise are divided by the same number, steps are kept. It predicts the accuracy of the private
   training ([how well](../reproduction.md#the-scale-simulate)), and is not private itself.
 - **stand-in**: another network or data set in the place of the paper's. It decides nothing.
 - **not run**: nobody has paid for it yet. `python -m dpvision plan --cost` says what it takes.
+- **cannot be run**: what it rests on is not public.
 
-Ours is the statistic that the table names, over n trainings that differ in the seed alone. The interval holds the mean of such
-trainings at 95 %, by Student's t; it knows nothing of other data, code or settings.
+Ours is the statistic that the table names, over n trainings that differ in the seed, and in code or packages where the notes
+below the table say so. Mean and interval are of the same trainings: the interval holds the mean of such trainings at 95 %, by
+Student's t; it knows nothing of other data, code or settings.
 """
 VERDICTS = {
     SUPPORTED: "What holds, by these runs",
     CONTRADICTED: "What does not hold, by these runs",
     UNDECIDED: "What these runs cannot decide",
 }
+AUDITED = """*Consistent* is no proof: no attack found more than what is claimed. A setting's ε is by Rényi accounting, the claimed
+one the least that an accountant gives; the setting of a recipe is that of its simulation. A lower bound above the claimed ε
+refutes it at {confidence:.1%}; as a bound of another program it assumes independent canaries.
+"""
+SELECTED = """**To the test set.** The best epoch by test accuracy less the last one: what a choice by the test set gains. Only the
+authors' protocol makes it.
+"""
+SEARCHED = """
+**To the search.** ε of one training leaves out the trials. At most, all trials and the training together, composed; for the
+papers by the searches that are planned here, each trial as dear as the dearest. Held-out examples, which chose the values,
+count as public: where a training is on all examples, as the heads are, these are private in it.
+"""
+RECOMPUTED = """
+**To accounting.** Settings in print that spend another ε than printed, by more than {far:.0%}, on as many examples as their
+trainings have:
+"""
 FAR = 0.05  # of an ε in print: settings that spend as much more or less are listed
 
 
@@ -47,13 +69,14 @@ def page(papers: Plan, kept: Sequence[Kept]) -> str:
 
 def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
     """Yield a table: a row for each number in print and each scale at which something of it is here."""
-    yield "| paper | number | in print | ours | n | 95 % interval | how ours came about |"
+    yield "| paper | number | in print | ours | n | mean, 95 % interval | how ours came about |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for paper, numbers in papers.headlines.items():
         for number in numbers:
             place = f"| {short(paper)} | {number['headline']} | {number['value']:g}"
             found = [_ours(number, each, papers) for each in kept]
-            for ours in [row for row in found if row] or ["– | 0 | – | not run"]:
+            without = f"cannot be run: {number['beyond']}" if "beyond" in number else "not run"
+            for ours in [row for row in found if row] or [f"– | 0 | – | {without}"]:
                 yield f"{place} | {ours} |"
 
 
@@ -72,9 +95,14 @@ def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
 
 
 def _number(row: dict[str, Any]) -> str:
-    """Return the number of a table's row, how many trainings it is of, and the interval of their mean."""
+    """Return the number of a table's row, how many trainings it is of, their mean and its interval."""
     found = estimate(values_of(row))
-    between = f"{found.low:.2f} to {found.high:.2f}" if found and found.low is not None and found.high is not None else "–"
+    if found is None or row["n"] < 2:
+        between = "–"
+    elif found.low is None:
+        between = "all equal"
+    else:
+        between = f"{found.effect:.2f}, {found.low:.2f} to {found.high:.2f}"
     return f"{row['ours']:.2f} | {int(row['n'])} | {between}"
 
 
@@ -101,7 +129,7 @@ def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, lis
 
 def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]:
     """Yield the numbers and pictures of a paper that has a scale of its own."""
-    yield "| trained | ours | n | 95 % interval | how ours came about |"
+    yield "| trained | ours | n | mean, 95 % interval | how ours came about |"
     yield "| --- | --- | --- | --- | --- |"
     for artifact, row in kept.trained():
         if artifact in artifacts:
@@ -118,12 +146,30 @@ def _audits(kept: Sequence[Kept]) -> Iterator[str]:
         for file in sorted(each.folder.glob("audits/*/audit.json")):
             found = read_json(file)
             place = file.relative_to(each.folder.parent).as_posix()
-            yield f"**{found['verdict']}** at {found['confidence']:.1%}, by {len(found['tests'])} tests: [record]({place})\n"
-            yield "| setting | claimed ε | proved: at least | expected of this attack |\n| --- | --- | --- | --- |"
+            yield f"**{found['verdict']}** at {found['confidence']:.1%}, by {len(found['tests'])} tests: [record]({place})."
+            yield AUDITED.format(confidence=found["confidence"])
+            yield "| setting | claimed ε | lower bound | expected of this attack |\n| --- | --- | --- | --- |"
             for row in found["bounds"]:
                 bounds = " | ".join(f"{row[key]:.2f}" for key in ("claimed", "lower_bound", "expected"))
                 yield f"| {row['setting']}, δ = {row['delta']:g} | {bounds} |"
             yield ""  # or the next audit would be a row of this table
+        yield from _attacks(each)
+
+
+def _attacks(kept: Kept) -> Iterator[str]:
+    """Yield the bounds of a paper's own audit, repeated here, beside those in print."""
+    for artifact in kept.of_kind("attack"):
+        rows = kept.table(artifact)
+        run = rows[(rows["metric"] == "lower_bound") & (rows["state"] == "run")]
+        if len(run):
+            yield f"{short(kept.labels[artifact]['paper'])}'s own audit, [{artifact}]({kept.scale}/README.md#{artifact}), at"
+            yield "99.9 %; theirs is by models, and canaries are another attack:\n"
+            yield "| ε | examples | by | lower bound, in print | lower bound, ours |\n| --- | --- | --- | --- | --- |"
+            for row in run.to_dict("records"):
+                printed = "–" if same(row["published"], None) else f"{row['published']:g}"
+                by = f"{int(row['inside'] + row['out']):,} {row['by']}"
+                yield f"| {row['epsilon']:g} | {int(row['examples']):,} | {by} | {printed} | {row['ours']:.3g} |"
+            yield ""
 
 
 def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
@@ -144,19 +190,34 @@ def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
 
 def _owed(kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
     """Yield what choices by the test set, searches and accounting are worth, where something tells."""
-    chosen = [(each, row) for each in kept for _, row in each.trained() if row["metric"] == "selection"]
-    points = [f"{row['model']}, {row['dataset']} ({each.scale}): {row['ours']:+.2f} points" for each, row in chosen]
-    yield f"**To the test set**, by the choice of the epoch: {'; '.join(points) or 'not run'}.\n"
-    yield "**To the search.** ε of one training leaves out the trials. All trials and the training together, composed; for the"
-    yield "papers by the searches that are planned here, which nobody had to run for it:\n"
-    yield "| trained | ε of one training | of all together |\n| --- | --- | --- |"
+    yield SELECTED
+    yield "| trained | gained, points | n |\n| --- | --- | --- |"
+    for each in kept:
+        yield from _selected(each)
+    yield SEARCHED
+    yield "| trained | ε of one training | of all together, at most |\n| --- | --- | --- |"
     for each in kept:
         yield from _planned_searches(each)
         yield from _searched(each)
-    yield f"\n**To accounting.** Settings in print that spend another ε than printed, by more than {FAR:.0%}:\n"
-    yield "| settings | ε in print | by Rényi DP | by PRV |\n| --- | --- | --- | --- |"
+    yield RECOMPUTED.format(far=FAR)
+    yield "| settings | ε in print | by Rényi DP | by PRV | as printed at |\n| --- | --- | --- | --- | --- |"
     for each in (each for each in kept if each.scale == papers.scale):
         yield from _recomputed(each)
+
+
+def _selected(kept: Kept) -> Iterator[str]:
+    """Yield a row for each cell whose trainings looked at test examples more than once."""
+    for artifact, row in kept.trained():
+        if row["metric"] != "top1":
+            continue
+        courses = [pd.read_csv(run / "history.csv")["test_top1"] for run in kept.runs(artifact, row)]
+        gained = [100 * (course.max() - course.iloc[-1]) for course in courses if len(course) > 1]
+        if gained:
+            label = kept.labels[artifact]["models"].get(row["model"], row["model"])
+            level = "without privacy" if same(row["epsilon"], None) else f"ε = {row['epsilon']:g}"
+            level += ", authors' protocol" if row["protocol"] == "paper" else ""
+            spread = f"{min(gained):.2f} to {max(gained):.2f}" if len(gained) > 1 else f"{gained[0]:.2f}"
+            yield f"| {label}, {row['dataset']}, {level} ({kept.scale}) | {spread} | {len(gained)} |"
 
 
 def _planned_searches(kept: Kept) -> Iterator[str]:
@@ -165,9 +226,8 @@ def _planned_searches(kept: Kept) -> Iterator[str]:
         for row in kept.table(artifact).to_dict("records"):
             dataset = kept.labels[artifact]["datasets"].get(row["dataset"], row["dataset"])
             place = f"[{artifact}]({kept.scale}/README.md#{artifact})"
-            searched = (
-                f"{short(kept.labels[artifact]['paper'])}: {dataset}, {row['trials']} trials of `{row['search']}`, {place}"
-            )
+            how = f"{row['trials']} trials of `{row['search']}` with σ = {row['sigma']:.4g}, {row['steps']} steps"
+            searched = f"{short(kept.labels[artifact]['paper'])}: {dataset}, {how}, {place}"
             yield f"| {searched} | {row['epsilon_run']:.2f} | {row['epsilon_all_composed']:.2f} |"
 
 
@@ -182,9 +242,13 @@ def _searched(kept: Kept) -> Iterator[str]:
 
 
 def _recomputed(kept: Kept) -> Iterator[str]:
-    """Yield a row for each line of a table whose σ and steps are far from its ε."""
+    """Yield a row for each line of a table whose σ and steps are far from its ε, on all examples; with where they are not."""
     for artifact in sorted(file.stem for file in (kept.folder / "tables").glob("*.csv")):
-        for row in kept.table(artifact).to_dict("records"):
-            if "printed_epsilon" in row and abs(row["epsilon_rdp"] / row["printed_epsilon"] - 1) > FAR:
-                settings = f"[{artifact}]({kept.scale}/README.md#{artifact}) at N = {row['examples']:,}"
-                yield f"| {settings} | {row['printed_epsilon']:g} | {row['epsilon_rdp']:.2f} | {row['epsilon_prv']:.2f} |"
+        rows = kept.table(artifact)
+        for printed, of_one in rows.groupby("printed_epsilon") if "printed_epsilon" in rows else ():
+            found = sorted(of_one.to_dict("records"), key=lambda row: -row["examples"])
+            fitting = [f"N = {row['examples']:,}" for row in found if abs(row["epsilon_rdp"] / printed - 1) <= FAR]
+            if abs(found[0]["epsilon_rdp"] / printed - 1) > FAR:
+                settings = f"[{artifact}]({kept.scale}/README.md#{artifact}) at N = {found[0]['examples']:,}"
+                spent = f"{found[0]['epsilon_rdp']:.2f} | {found[0]['epsilon_prv']:.2f}"
+                yield f"| {settings} | {printed:g} | {spent} | {', '.join(fitting) or '–'} |"
