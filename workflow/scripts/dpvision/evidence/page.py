@@ -33,12 +33,12 @@ VERDICTS = {
     CONTRADICTED: "What does not hold, by these runs",
     UNDECIDED: "What these runs cannot decide",
 }
-AUDITED = """*Consistent* is no proof: no attack found more than what is claimed. A setting's ε is by Rényi accounting, the claimed
-one the least that an accountant gives; the setting of a recipe is that of its simulation. A lower bound above the claimed ε
+AUDITED = """*Consistent* is no proof: no attack found more than what is claimed. A setting's ε is by Rényi accounting, the
+claimed one the least that an accountant gives; the setting of a recipe is that of its simulation. A lower bound above the claimed ε
 refutes it at {confidence:.1%}; as a bound of another program it assumes independent canaries.
 """
-SELECTED = """**To the test set.** The best epoch by test accuracy less the last one: what a choice by the test set gains. Only the
-authors' protocol makes it.
+SELECTED = """**To the test set.** The best epoch by test accuracy less the last one: what a choice by the test set gains. Only
+the authors' protocol makes it.
 """
 SEARCHED = """
 **To the search.** ε of one training leaves out the trials. At most, all trials and the training together, composed; for the
