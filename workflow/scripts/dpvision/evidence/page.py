@@ -34,8 +34,8 @@ VERDICTS = {
     UNDECIDED: "What these runs cannot decide",
 }
 AUDITED = """*Consistent* is no proof: no attack found more than what is claimed. A setting's ε is by Rényi accounting, the
-claimed one the least that an accountant gives; the setting of a recipe is that of its simulation. A lower bound above the claimed ε
-refutes it at {confidence:.1%}; as a bound of another program it assumes independent canaries.
+claimed one the least that an accountant gives; the setting of a recipe is that of its simulation.
+A lower bound above the claimed ε refutes it at {confidence:.1%}; as a bound of another program it assumes independent canaries.
 """
 SELECTED = """**To the test set.** The best epoch by test accuracy less the last one: what a choice by the test set gains. Only
 the authors' protocol makes it.
