@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 import torch
 from false_alarms import verdicts
+from torch import nn
 
 from dpvision import __main__ as command_line
 from dpvision.audit import designs, job
 from dpvision.audit.job import audit, listing
 from dpvision.audit.judge import CONSISTENT, LOOSE, REFUTED, Test, exactly, judged
+from dpvision.audit.replay import Bench
 from dpvision.audit.subject import Subject, engine_run
 from dpvision.errors import UserError
 from dpvision.files import write_json
@@ -91,6 +93,13 @@ def test_a_neighbour_of_a_run_on_features_is_replayed_without_views():
     found = designs.replay(Subject(run), "linear")
     assert {test.of for test in found.tests} == {"linear, K = 1, float32"}
     assert judged(found.tests, 0.999)[0] == CONSISTENT
+
+
+def test_a_neighbour_in_a_network_with_dropout_is_replayed_without_its_coins():
+    subject = Subject(run_of())
+    network = nn.Sequential(nn.Dropout(0.5), subject.training.network)
+    found = Bench(subject, network, 1).replayed()
+    assert found.longest == pytest.approx(1, abs=1e-4)
 
 
 def test_a_run_without_a_budget_has_nothing_to_refute():

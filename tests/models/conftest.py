@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dpvision.models import build
-from dpvision.privacy.clipping import OneAtATime
+from dpvision.privacy.clipping import OneAtATime, loss_of
 from dpvision.privacy.fast import UNTIMED, ClippedSum
 
 
@@ -32,7 +32,7 @@ def clips_each_example() -> Callable[[nn.Module, Tensor, Tensor], None]:
     def compare(network: nn.Module, images: Tensor, labels: Tensor) -> None:
         clip = OneAtATime(network, 1.0)(images, labels).norms.mean().item()
         expected = OneAtATime(network, clip)(images, labels)
-        found = ClippedSum(network, clip, choices=UNTIMED)(images, labels)
+        found = ClippedSum(network, clip, loss=loss_of(network), choices=UNTIMED)(images, labels)
         torch.testing.assert_close(found.norms, expected.norms, atol=1e-10, rtol=1e-10)
         for ours, theirs in zip(found.sums, expected.sums, strict=True):
             torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=1e-10)

@@ -7,11 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dpvision.curvature.product import Hessian
 from dpvision.models.catalogue import MODELS
 from dpvision.models.count import multiply_adds, parameter_count
 from dpvision.models.options import counts_of_layers
 from dpvision.models.torchvision.options import Options, layers
-from dpvision.privacy.clipping import losses_of
+from dpvision.privacy.clipping import each_cross_entropy, loss_of, losses_of
+from dpvision.training.precision import in_precision
 from dpvision.vision import torchvision
 
 MODEL = Options(family="torchvision", label="ResNet-18", network="resnet18").model_dump(exclude={"label"})
@@ -268,6 +270,25 @@ def test_googlenet_s_loss_in_training_is_its_own_and_three_tenths_of_each_auxili
         main, *others = googlenet_written_out(made.network, images).log_softmax(-1).unbind(1)
         expected = -(main + 0.3 * sum(others))[range(3), labels]
         torch.testing.assert_close(losses_of(made, images, labels), expected)
+
+
+def test_googlenet_is_trained_by_that_loss_in_bfloat16_too_and_another_network_by_the_cross_entropy(model):
+    googlenet, resnet = model(network="googlenet"), model()
+    assert loss_of(in_precision(googlenet, "bfloat16")) == googlenet.loss
+    assert loss_of(resnet) is each_cross_entropy
+    with pytest.raises((RuntimeError, ValueError)):  # a network that forgot to pool is no network with auxiliary classifiers
+        losses_of(nn.Unflatten(1, (7, 10)), torch.randn(6, 70), torch.zeros(6, dtype=torch.int64))
+
+
+def test_the_hessian_of_googlenet_leaves_its_auxiliary_classifiers_out(model):
+    made = model(network="googlenet")
+    product = Hessian(made, [(torch.randn(2, 3, 32, 32), torch.tensor([1, 2]))])
+    along = product(torch.ones(sum(p.numel() for p in made.parameters())))
+    parts = dict(
+        zip((name for name, _ in made.named_parameters()), along.split([p.numel() for p in made.parameters()]), strict=True)
+    )
+    assert not any(part.any() for name, part in parts.items() if ".aux" in name)
+    assert along.norm() > 0
 
 
 @pytest.mark.parametrize(("network", "rates"), [("vgg11", [0.5, 0.5]), ("googlenet", [0.7, 0.7, 0.2])])

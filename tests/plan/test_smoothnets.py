@@ -177,7 +177,8 @@ def test_every_claim_is_decided_by_cells_that_are_there(shipped):
 
 
 @pytest.mark.parametrize(
-    ("scale", "trainings", "searches", "data"), [("simulate", 2 + 9 + 3 * 7, 0, {"cifar10"}), ("demo", 2 + 1 + 4, 2, {"digits"})]
+    ("scale", "trainings", "searches", "data"),
+    [("simulate", 2 + 9 + 3 * 7, 0, {"cifar10"}), ("demo", 2 + 1 + 4, 2, {"digits"})],
 )
 def test_scales_show_what_their_data_allow(shipped, scale, trainings, searches, data):
     planned = shipped(scale)

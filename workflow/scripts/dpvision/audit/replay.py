@@ -79,6 +79,9 @@ class Bench:
         images[-1] = 255  # all white: an outlier
         labels = random.integers(0, data["classes"], count)
         self.network = copy.deepcopy(network).to(device).train()
+        for layer in self.network.modules():
+            if isinstance(layer, nn.Dropout):
+                layer.p = 0.0  # the worlds differ by one example, and by no coins
         self.start = copy.deepcopy(self.network.state_dict())
         self.whole = Examples(images, labels, data["mean"], data["std"], device)
         self.stream, self.of_noise = torch.Generator(device), torch.Generator(device)

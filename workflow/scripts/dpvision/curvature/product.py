@@ -5,6 +5,7 @@ The loss is averaged over all examples of all physical batches, with the model i
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,10 @@ from torch.nn import functional
 from dpvision.curvature.mish import ClosedMish
 from dpvision.memory import peak_mb
 
+UNUSED: dict[str, Any] = {
+    "allow_unused": True,
+    "materialize_grads": True,
+}  # auxiliary classifiers, which are there in training alone
 Batch = tuple[Tensor, Tensor]
 """Images, in the model's dtype, and labels."""
 
@@ -120,9 +125,9 @@ def _gradient(model: nn.Module, parameters: list[nn.Parameter], batch: Batch) ->
     images, labels = (tensor.to(parameters[0].device) for tensor in batch)
     with ClosedMish():
         loss = functional.cross_entropy(model(images), labels, reduction="sum")
-    return flat(torch.autograd.grad(loss, parameters, create_graph=True))
+    return flat(torch.autograd.grad(loss, parameters, create_graph=True, **UNUSED))
 
 
 def _derivative_along(vector: Tensor, gradient: Tensor, parameters: list[nn.Parameter], *, again: bool = False) -> Tensor:
     """Return the derivative of vᵀ∇L, which is Hv. `again` keeps the graph for the next vector."""
-    return flat(torch.autograd.grad(gradient, parameters, vector, retain_graph=again))
+    return flat(torch.autograd.grad(gradient, parameters, vector, retain_graph=again, **UNUSED))

@@ -11,7 +11,7 @@ calls its `sensitivity`. Callers add the sums of as many physical batches as the
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from opacus import GradSampleModule
@@ -55,15 +55,14 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
 Loss = Callable[[Tensor, Tensor], Tensor]  # a function of outputs and labels that gives one number an output
 
 
-AUXILIARY = 0.3  # weight of an auxiliary classifier's loss: Szegedy et al. 2015, section 5
-
-
 def each_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
-    """Return one cross entropy an output; of [outputs, classifiers, classes] the first one's and a part of the others'."""
-    if outputs.dim() == 3 and labels.dim() == 1:
-        main, *others = (cross_entropy(each, labels, reduction="none") for each in outputs.unbind(1))
-        return main + AUXILIARY * sum(others)
     return cross_entropy(outputs, labels, reduction="none")
+
+
+def loss_of(network: nn.Module) -> Loss:
+    """Return the loss that a network trains by: its own, which one with auxiliary classifiers has, or the cross entropy."""
+    own: list[Any] = [module.loss for module in network.modules() if hasattr(module, "loss")]
+    return own[0] if own else each_cross_entropy
 
 
 def flat(images: Tensor, views: int | None = None) -> tuple[Tensor, int]:
@@ -79,9 +78,9 @@ def flat(images: Tensor, views: int | None = None) -> tuple[Tensor, int]:
 
 
 def losses_of(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-    """Return one cross entropy an example: of its picture, or the mean over its views."""
+    """Return one loss an example: of its picture, or the mean over its views."""
     rows, views = flat(images)
-    return losses_of_rows(network, rows, labels, views, each_cross_entropy)
+    return losses_of_rows(network, rows, labels, views, loss_of(network))
 
 
 def losses_of_rows(network: nn.Module, rows: Tensor, labels: Tensor, views: int, loss: Loss) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.errors import Interrupted
-from dpvision.privacy.clipping import Plain, Way, trainable
+from dpvision.privacy.clipping import Plain, Way, loss_of, trainable
 from dpvision.privacy.fast import Choices, ClippedSum, Kinds
 from dpvision.privacy.noise import noise_like
 from dpvision.secret import Secret, Source, add_noise
@@ -58,7 +58,12 @@ class Step:
         self.gradients: Way = Plain(self.network)
         if self.sigma is not None:
             self.gradients = ClippedSum(
-                self.network, self.clip, choices=self.choices, memory_mb=self.memory_mb, earlier=self.earlier
+                self.network,
+                self.clip,
+                loss=loss_of(self.network),
+                choices=self.choices,
+                memory_mb=self.memory_mb,
+                earlier=self.earlier,
             )
         if any(isinstance(layer, nn.BatchNorm2d) for layer in self.network.modules()):
             self.physical_batch = len(self.examples)  # its statistics are the whole sample's: a cut would change the result

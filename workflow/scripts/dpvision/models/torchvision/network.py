@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from dpvision.models.layers import group_norm
 from dpvision.models.torchvision.options import BASIC, BOTTLENECKS, DENSENETS
@@ -97,6 +98,8 @@ def vgg(network: Any, model: dict, channels: int) -> nn.Module:
 class WithAuxiliaries(nn.Module):
     """A network with auxiliary classifiers: in training it gives [images, classifiers, classes], the main one's first."""
 
+    WEIGHT = 0.3  # of an auxiliary classifier's loss: Szegedy et al. 2015, section 5
+
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self.network = network
@@ -104,6 +107,13 @@ class WithAuxiliaries(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         outputs = self.network(images)
         return torch.stack(outputs, 1) if self.training else outputs
+
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return one loss an image: the main classifier's, and in training a part of the others'."""
+        if not self.training:
+            return cross_entropy(outputs, labels, reduction="none")
+        main, *others = (cross_entropy(each, labels, reduction="none") for each in outputs.unbind(1))
+        return main + self.WEIGHT * sum(others)
 
 
 def googlenet(network: Any, model: dict, channels: int) -> nn.Module:
