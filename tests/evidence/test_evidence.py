@@ -1,5 +1,6 @@
 """The page of all evidence, and the forms that others ask for, follow from the kept records; nothing is said beyond them."""
 
+import csv
 import functools
 import json
 import shutil
@@ -124,3 +125,26 @@ def test_the_searches_of_the_papers_are_priced_by_what_is_planned(kept):
     table = (kept / "paper/tables/smoothnets_search_price.csv").read_text().splitlines()[1].split(",")
     found = next(line for line in written(kept).splitlines() if "| Remerscheid et al. 2022: CIFAR-10, 15 trials" in line)
     assert found.endswith(f"| {float(table[-3]):.2f} | {float(table[-2]):.2f} |")
+
+
+def test_a_search_that_its_sampler_covers_is_priced_by_that(kept):
+    for file in (kept / "laptop/runs").glob("*-eps8-*/ledger.json"):
+        ledger = json.loads(file.read_text())
+        ledger["searches"][0] = {"study": ledger["searches"][0]["study"], "trials": 9, "epsilon_covered": 12.5}
+        file.write_text(json.dumps(ledger))
+    assert "| head on MobileNetV2, cifar10_mobilenet (laptop) | 8.00 | 12.50 |" in written(kept)
+    assert "by a random number of trials" in written(kept, "CHECKLIST.md")
+    (entry,) = yaml.safe_load(written(kept, "leaderboard.yaml"))
+    assert entry["claims"][-1]["not_in_epsilon"].endswith("with all trials ε = 12.50")
+
+
+def test_an_epsilon_that_sigma_and_steps_spend_is_the_ledger_s(kept):
+    table, plan_of = kept / "laptop/tables/laptop_table.csv", kept / "laptop/plan/laptop_table.json"
+    header, *rows = csv.reader(table.open())
+    column = header.index("epsilon")
+    rows = [[*row[:column], "solve" if row[column] == "8.0" else row[column], *row[column + 1 :], "3.0"] for row in rows]
+    table.write_text("\n".join(",".join(row) for row in [[*header, "sigma"], *rows]))
+    plan_of.write_text(plan_of.read_text().replace('"epsilon": 8.0', '"epsilon": "solve"'))
+    assert "| head on MobileNetV2, σ = 3 | 82.33 | 5 |" in written(kept)
+    (entry,) = yaml.safe_load(written(kept, "leaderboard.yaml"))
+    assert entry["claims"][-1]["epsilon"] == pytest.approx(8, abs=1e-3)

@@ -17,6 +17,7 @@ EPSILONS = "    epsilons: [2.89, 7.42, 9.88]\n"
 LENGTH = "    epochs: 50\n"
 AT = "config/papers/scalenorm/paper.yaml"
 SETTINGS = [(8.0, 1e-5, 4096 / 45000, 3.0), (1.0, 1e-5, 4096 / 50000, 10.0), (3.0, 1e-4, 0.01, 0.9), (0.5, 1e-6, 1.0, 300.0)]
+SETTINGS += [(40.0, 1e-5, 0.01, 0.3), (40.0, 1e-5, 0.01, 0.4), (24.0, 1e-5, 0.08, 0.4)]  # little noise: orders between 1 and 3
 
 
 @pytest.fixture

@@ -12,6 +12,9 @@ Made by `python -m dpvision evidence` from the records in this folder, a part fo
 """
 
 
+COMPOSED = "beside, as a composition of all its trials; held-out examples count as public"
+COVERED = "beside, by a random number of trials (Papernot and Steinke 2022); held-out examples count as public"
+RELEASED = "under the conditions that the ledger lists: the noise was secret"
 NOT_SEARCHED = "no search: as the configuration says; what is not in print: docs/reproduction.md"
 
 
@@ -53,17 +56,17 @@ def _privacy(records: list[dict[str, Any]]) -> dict[str, str]:
     if not private:
         return answers
     epsilons = sorted({(ledger["epsilon"]["target"], ledger["delta"]) for ledger in private if ledger["epsilon"].get("target")})
-    composed = any("epsilon_all_composed" in search for ledger in private for search in ledger.get("searches", []))
+    searches = [search for ledger in private for search in ledger.get("searches", [])]
+    ways = {"epsilon_covered": COVERED, "epsilon_all_composed": COMPOSED}
+    counted = [words for key, words in ways.items() if any(key in search for search in searches)]
     return answers | {
         "Which ε and δ?": _listed(f"({epsilon:g}, {delta:g})" for epsilon, delta in epsilons),
         "By which accountants?": _listed(key for ledger in private for key in ledger["epsilon"] if key != "target"),
         "Who are neighbours?": _listed(ledger["neighbours"] for ledger in private),
         "How are batches drawn?": _listed(ledger["sampling"] for ledger in private),
-        "Is the search accounted for?": "beside, as a composition of all its trials; held-out examples count as public"
-        if composed
-        else "no, and the ledgers say so",
+        "Is the search accounted for?": "; ".join(counted) or "nothing was searched",
         "What is not accounted for?": _listed(said for ledger in private for said in ledger["not_accounted"]),
-        "May the weights be released?": _listed(ledger["repeatable"] for ledger in private if "repeatable" in ledger),
+        "May the weights be released?": _listed(ledger.get("repeatable") or RELEASED for ledger in private),
     }
 
 

@@ -13,6 +13,7 @@ from dpvision.files import read_json
 from dpvision.plan import Plan
 from dpvision.plan.plan import LABELS
 
+SOLVE = "solve"  # in the place of an ε that a budget leaves open
 TABLES = ("accuracy", "tuned", "best_trials")  # kinds whose rows are trainings, with a column for each seed
 
 
@@ -78,9 +79,24 @@ def same(one: Any, other: Any) -> bool:
     """Tell whether a table's value is a coordinate: what a table leaves empty is null."""
     if other is None or one is None or pd.isna(one):
         return other is None and (one is None or pd.isna(one))
-    if isinstance(other, bool | str):
+    if isinstance(other, bool):
         return str(one) == str(other)
-    return float(one) == float(other)
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return str(one) == str(other)
+
+
+def price_of(ledger: dict[str, Any]) -> float:
+    """Return the ε of a training and all its searches: of their composition, or less where the sampler covers them."""
+    return max(search.get("epsilon_covered") or search["epsilon_all_composed"] for search in ledger["searches"])
+
+
+def level(row: dict[str, Any]) -> str:
+    """Say at which ε a table's row was trained; where ε is what σ and steps spend, that."""
+    if same(row["epsilon"], None):
+        return "without privacy"
+    return f"ε = {float(row['epsilon']):g}" if row["epsilon"] != SOLVE else f"σ = {float(row['sigma']):g}"
 
 
 def values_of(row: dict[str, Any]) -> list[float]:

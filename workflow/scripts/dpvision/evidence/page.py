@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpvision.evidence.kept import Kept, same, values_of
+from dpvision.evidence.kept import Kept, level, price_of, same, values_of
 from dpvision.files import read_json
 from dpvision.plan import Plan
 from dpvision.reporting.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED, estimate
@@ -133,9 +133,8 @@ def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]
     yield "| --- | --- | --- | --- | --- |"
     for artifact, row in kept.trained():
         if artifact in artifacts:
-            level = "without privacy" if same(row["epsilon"], None) else f"ε = {row['epsilon']:g}"
             model = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            yield f"| {model}, {level} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
+            yield f"| {model}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
     for figure in (name for name in artifacts if (kept.folder / "figures" / f"{name}.png").exists()):
         yield f"\n![{kept.plan.labels[figure]['title']}]({kept.scale}/figures/{figure}.png)"
 
@@ -214,10 +213,9 @@ def _selected(kept: Kept) -> Iterator[str]:
         gained = [100 * (course.max() - course.iloc[-1]) for course in courses if len(course) > 1]
         if gained:
             label = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            level = "without privacy" if same(row["epsilon"], None) else f"ε = {row['epsilon']:g}"
-            level += ", authors' protocol" if row["protocol"] == "paper" else ""
+            how = ", authors' protocol" if row["protocol"] == "paper" else ""
             spread = f"{min(gained):.2f} to {max(gained):.2f}" if len(gained) > 1 else f"{gained[0]:.2f}"
-            yield f"| {label}, {row['dataset']}, {level} ({kept.scale}) | {spread} | {len(gained)} |"
+            yield f"| {label}, {row['dataset']}, {level(row)}{how} ({kept.scale}) | {spread} | {len(gained)} |"
 
 
 def _planned_searches(kept: Kept) -> Iterator[str]:
@@ -235,10 +233,11 @@ def _searched(kept: Kept) -> Iterator[str]:
     """Yield a row for each cell whose values a search chose."""
     for artifact, row in kept.trained():
         ledgers = [read_json(run / "ledger.json") for run in kept.runs(artifact, row)]
-        composed = [search["epsilon_all_composed"] for ledger in ledgers for search in ledger.get("searches", [])]
-        if composed and not same(row["epsilon"], None):
+        together = [price_of(ledger) for ledger in ledgers if ledger.get("searches")]
+        if together and not same(row["epsilon"], None):
             model = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            yield f"| {model}, {row['dataset']} ({kept.scale}) | {row['epsilon']:g} | {max(composed):.2f} |"
+            spent = max(ledger["epsilon"][ledger["accountant"]] for ledger in ledgers)
+            yield f"| {model}, {row['dataset']} ({kept.scale}) | {spent:.2f} | {max(together):.2f} |"
 
 
 def _recomputed(kept: Kept) -> Iterator[str]:
