@@ -5,7 +5,7 @@
 # make test              set up, run the quick tests: eight minutes
 # make test-all          set up, run these and the slow ones, which start many processes: a quarter of an hour
 # make check             before a commit: format, lint, and run the tests that the change touches
-# make laptop            train a private head on public weights, on real CIFAR-10: a table and a figure in a quarter of an hour
+# make laptop            train a private head on public weights, on real CIFAR-10: a table and a figure in six minutes
 # make format            put right what formats and linters can put right
 # make lint              formats and linters, without changing anything
 # make reproduce         ARCHIVE=file.zip ARTIFACT=table1: verify an archive, set up what it holds, make one artifact again, compare

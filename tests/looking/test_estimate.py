@@ -113,7 +113,7 @@ def test_a_device_without_records_is_guessed_from_the_table(results):
 
 
 def test_an_unknown_device_is_answered_with_those_that_are_known(results):
-    with pytest.raises(UserError, match=r"--device Z80: unknown\? Known: .*A100"):
+    with pytest.raises(UserError, match=r"--device Z80 is unknown; known are: .*A100"):
         estimator(results, "Z80")
 
 

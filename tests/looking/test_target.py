@@ -23,6 +23,11 @@ def planned(scale: str) -> plan.Plan:
         ("results/tables/tabel1.csv", 'nothing makes results/tables/tabel1.csv. Did you mean "results/tables/table1.csv"?'),
         ("results/tables/table1.pdf", 'nothing makes results/tables/table1.pdf. Did you mean "results/tables/table1.md"?'),
         (
+            "table1.csv",
+            "table1.csv is no target; ask for table1, or for one of: results/tables/table1.csv, results/tables/table1.md, results/tables/table1.tex",
+        ),
+        ("laptop", "laptop is a paper that this command does not build; add: --config scale=laptop 'papers=[\"laptop\"]'"),
+        (
             "results/demo/tables/table1.csv",
             "results/demo/tables/table1.csv is of the scale demo, this command of paper; add: --config scale=demo",
         ),
@@ -47,3 +52,8 @@ def test_a_file_of_the_paper_scale_asked_for_at_another_scale_is_said():
 )
 def test_right_targets_and_other_words_say_nothing(words):
     assert hints(planned("paper"), words, RULES) == []
+
+
+def test_an_artifact_that_a_scale_leaves_out_is_said():
+    left = planned("demo").left_out[0]
+    assert hints(planned("demo"), [left], RULES) == [f"{left} is left out at the scale demo"]

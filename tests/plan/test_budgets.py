@@ -105,6 +105,18 @@ def test_a_budget_that_does_not_leave_one_to_solve_is_refused(configuration, bud
     assert any(line.startswith(f"{AT}: {complaint}") for line in found), found
 
 
+def test_epsilons_beside_a_varied_budget_are_refused(configuration):
+    configuration.change(PAPER, EPSILONS, f"{EPSILONS}    vary: {{budget.sigma: [1.0, 2.0]}}\n")
+    found = configuration.complaints()
+    assert found and all("it has epsilons, from which σ follows, and budget.sigma; write" in line for line in found)
+
+
+def test_an_artifact_that_a_scale_leaves_out_and_no_paper_has_is_refused(configuration):
+    configuration.change("papers/scalenorm/demo.yaml", "activations: {examples: 360}", "artifacts: {table33: null}")
+    (line,) = configuration.complaints(scale="demo")
+    assert 'there is no artifact "table33". Did you mean "table' in line
+
+
 def test_a_budget_too_small_for_one_step_is_refused(configuration):
     configuration.change(PAPER, EPSILONS, "    budget: {epsilon: 0.01, sigma: 0.5, steps: solve}\n")
     (complaint,) = configuration.change(PAPER, LENGTH, "").complaints()

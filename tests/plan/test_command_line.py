@@ -102,7 +102,7 @@ def test_targets_are_artifacts_papers_and_all(configuration):
 
 def test_an_unknown_target_is_answered_with_those_that_there_are(dpvision):
     said = refused(dpvision, "plan", "tabel4")
-    assert said.startswith('there is no target "tabel4". Did you mean "table4"? Allowed: all, scalenorm, table1, ')
+    assert said.startswith('there is no target "tabel4". Did you mean "table4"? List them with: python -m dpvision plan')
 
 
 def test_an_unknown_scale_is_answered_with_those_that_there_are(dpvision):

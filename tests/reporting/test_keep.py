@@ -122,3 +122,12 @@ def test_what_is_shown_is_verified_by_the_records_though_most_are_missing(planne
         assert old in text
         (kept / file).write_text(text.replace(old, new, 1))
     assert shown_wrongly() == set(changes)
+
+
+def test_a_folder_of_something_else_is_not_written_over(planned, tmp_path):
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match="holds something else than kept results"):
+        keep(planned, tmp_path, tmp_path)
+    with pytest.raises(UserError, match="holds something else than kept results"):
+        keep(planned, tmp_path, tmp_path / "README.md")
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "mine"

@@ -1,4 +1,4 @@
-"""python -m dpvision: look at the plan, the results and the models without running anything."""
+"""python -m dpvision: look at the plan, the results and the models; nothing is trained."""
 
 import argparse
 import functools
@@ -79,10 +79,11 @@ def _here() -> Path:
 
 
 def _load(scale: str | None) -> plan.Plan:
-    document = read_yaml(_here(), "config/config.yaml")
+    root = _here()
+    document = read_yaml(root, "config/config.yaml")
     if scale and isinstance(document.content, dict):
         document.content["scale"] = scale
-    return plan.load(document.content)
+    return plan.load(document.content, root)
 
 
 def _find(part: str, scale: str | None) -> Any:
@@ -236,7 +237,7 @@ def _keep(folder: Path, scale: str | None) -> None:
 
 
 @_command(
-    "write the page of all kept results, and the forms that others ask for",
+    "write the page of all kept results, an entry for a leaderboard, an artifact appendix, a checklist",
     _option("folder", type=Path, nargs="?", default=Path("docs/results"), help="default: docs/results"),
 )
 def _evidence(folder: Path) -> None:

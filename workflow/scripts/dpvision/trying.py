@@ -1,5 +1,6 @@
 """A small paper of one's own for a folder of pictures: what a private head on public weights reaches, and who pays for it."""
 
+import json
 import logging
 import os
 import re
@@ -16,6 +17,7 @@ from dpvision.errors import UserError
 from dpvision.files import file_digest, replacing, write_text
 from dpvision.looking.estimate import Estimator, wall_seconds
 from dpvision.looking.text import counted
+from dpvision.plan.load import RULES
 from dpvision.plan.reading import read_yaml
 
 log = logging.getLogger(__name__)
@@ -48,7 +50,9 @@ WHOLE: dict[str, Any] = {
 def try_folder(folder: Path, name: str | None, from_scratch: bool, root: Path) -> list[str]:
     """Write the paper of a folder of pictures into the configuration; return what there is to say, the command last."""
     if not folder.is_dir():
-        raise UserError(f"{folder}: there is no such folder")
+        raise UserError(
+            f"{folder}: {'this is a file; name a folder of pictures' if folder.exists() else 'there is no such folder'}"
+        )
     name = name or _name_of(folder)
     _refuse_taken(name, root)
     packed = root / plan.DATA / "raw" / name / pictures.PACKED
@@ -62,7 +66,7 @@ def try_folder(folder: Path, name: str | None, from_scratch: bool, root: Path) -
     write_text(place / "paper.yaml", HEADER.format("paper") + _yaml(_paper(name, dataset, from_scratch)))
     write_text(place / "laptop.yaml", HEADER.format("overlay") + "# The whole of it: nothing differs from paper.yaml.\n{}\n")
     shape = pictures.Folder(packed, dataset["shape"], dataset["test"])
-    folders = f"folders={{{name}: {folder.resolve()}}}"
+    folders = f"folders={{{name}: {json.dumps(str(folder.resolve()))}}}"
     command = ["snakemake", name, "--cores", "all", "--config", "scale=laptop", f'papers=["{name}"]', folders]
     return [*_said(shape, found), *_cost(name, root), "", "To run it:", f"  {shlex.join(command)}"]
 
@@ -76,6 +80,8 @@ def _name_of(folder: Path) -> str:
 def _refuse_taken(name: str, root: Path) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise UserError(f"{name}: a name has small letters, digits and underscores, and begins with a letter")
+    if name in RULES:
+        raise UserError(f"{name}: this is the name of a rule of the workflow; say another name with --name")
     files = ("datasets", "weights", "features")
     taken = [f"config/{file}.yaml" for file in files if name in (read_yaml(root, f"config/{file}.yaml").content or {})]
     if (root / "config/papers" / name).exists():

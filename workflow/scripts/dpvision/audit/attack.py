@@ -45,7 +45,7 @@ class Reserved:
     inside: np.ndarray
 
     def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return each score as a threshold with both rates, of half an error more in one more, so that none is 0."""
+        """Return each score as a threshold, with both error rates as (errors + 0.5) / (n + 1), so that none is 0."""
         thresholds = np.unique(np.concatenate([self.out, self.inside]))
         above = len(self.out) - np.searchsorted(np.sort(self.out), thresholds, "right")
         below = np.searchsorted(np.sort(self.inside), thresholds, "right")

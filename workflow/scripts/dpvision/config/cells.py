@@ -173,7 +173,7 @@ class Cells(Strict):
     """An attack on these cells: no network is trained for a number of its own, but many that an example was in or not. Tables
     of the kinds `attack` and `attack_settings` show them, and the seeds are the attack's."""
     searches: dict[Name, Name] = {}
-    """Searches that here take the place of those that the models name: the model's -> this data set's."""
+    """Searches that these cells use in the place of those that the models name: {search of the model: search used here}."""
 
     @model_validator(mode="after")
     def _has_one_budget(self) -> "Cells":

@@ -141,6 +141,6 @@ def as_text(plan: Plan, found: dict[str, Any]) -> str:
     lines.append(f"{what or 'nothing to compute'}: {spent:.2f} of {round(hours * devices, 2):g} device-hours")
     wall = found["wall_seconds"]
     over = f", {clock(wall - hours * 3600)} longer than the budget, as jobs are not cut" if wall > hours * 3600 else ""
-    lines.append(f"one after the other on {counted('device', 'devices', devices)}: {clock(wall)}{over}")
+    lines.append(f"on {counted('device', 'devices', devices)}: {clock(wall)}{over}")
     on_cluster = f"on a cluster, --profile slurm --jobs {devices} in place of --cores"
     return "\n".join([*lines, "", f"exactly these ({on_cluster}):", "", command(plan, found)])

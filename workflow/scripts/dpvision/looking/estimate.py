@@ -1,6 +1,7 @@
 """Estimates of the cost of work: device-hours, wall time, memory, disk; by what past records took, else by guesses."""
 
 import heapq
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,12 +86,12 @@ class Estimator:
             return (last.device if last else None), None
         known: list[Device] = validated(list[Device], [read_yaml(self.root, "config/devices.yaml")])
         measured = {past.device: None for past in self.past if asked.lower() in past.device.lower()}
-        guessed = {one.name: one.peak * one.share for one in known if one.name.lower() in asked.lower()}
+        guessed = {one.name: one.peak * one.share for one in known if re.search(rf"\b{re.escape(one.name)}\b", asked, re.I)}
         guessed = guessed or {one.name: one.peak * one.share for one in known if asked.lower() in one.name.lower()}
         found: dict[str, float | None] = {**measured} or {**guessed}
         if len(found) != 1:
             names = list(found) or [*{past.device for past in self.past}, *(one.name for one in known)]
-            raise UserError(f"--device {asked}: {'which' if found else 'unknown'}? Known: {', '.join(names)}")
+            raise UserError(f"--device {asked} {'may be one of' if found else 'is unknown; known are'}: {', '.join(names)}")
         return next(iter(found.items()))
 
     def job(self, key: Key) -> Job:
@@ -147,8 +148,12 @@ class Estimator:
         """Say what the estimate rests on."""
         errors = self.errors()
         if not errors:
-            what = f"{self.device}, by config/devices.yaml" if self.device else "the `speed` that the scale counts on"
-            return [f"guessed: no record tells; with {what}"]
+            what = (
+                f"{self.device}, by config/devices.yaml"
+                if self.device
+                else f"the `speed` in config/scales/{self.plan.scale}.yaml"
+            )
+            return [f"guessed with {what}: nothing of it was measured yet"]
         counts = ", ".join(counted(*STAGES[stage].words, len(values)) for stage, values in errors.items())
         lines = [f"on {self.device}, by {counts}; each of them, predicted from the others:"]
         for stage, values in errors.items():
@@ -189,7 +194,7 @@ def wall_seconds(plan: Plan, jobs: dict[Key, Job], devices: int) -> float:
     for job in sorted(jobs.values(), key=lambda job: (list(STAGES).index(job.key[0]), -job.longest)):
         ready = max((ends.get(key, 0.0) for key in plan.needs(job.key)), default=0.0)
         end = ready
-        left = job.seconds / job.devices
+        left = job.seconds / min(job.devices, devices)
         while left > 1e-6 * job.seconds:
             taken = [heapq.heappop(free) for _ in range(min(job.devices, devices))]
             done = max(ready, *taken) + min(left, job.longest)

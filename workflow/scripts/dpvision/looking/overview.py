@@ -51,15 +51,17 @@ def _done(plan: Plan, artifacts: list[str], root: Path) -> dict[Key, bool]:
 def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:
     names = []
     for target in targets:
-        if target == "all":
+        if "/" in target:  # a file
+            target = Path(target).name.partition(".")[0]
+        if target in ("all", "report", "archive", "verify"):
             names += list(plan.artifacts)
         elif target in plan.papers:
             names += plan.papers[target]
         elif target in plan.artifacts or target in plan.wanting:
             names += plan.chosen(target)
         else:
-            known = ["all", *plan.papers, *plan.artifacts]
-            raise UserError(f'there is no target "{target}".{nearest(target, known)} Allowed: {", ".join(known)}')
+            known = ["all", "report", "archive", "verify", *plan.papers, *plan.artifacts, *plan.wanting]
+            raise UserError(f'there is no target "{target}".{nearest(target, known)} List them with: python -m dpvision plan')
     return list(dict.fromkeys(names))
 
 

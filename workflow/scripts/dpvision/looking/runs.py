@@ -54,7 +54,7 @@ class Run:
 
 def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | None) -> Run:
     """Return the one run with this part in its folder's name, begun if there is one; `plan_of` a scale says what is planned."""
-    planned = plan_of(scale or "")
+    part, planned = part.rstrip("/"), plan_of(scale or "")
     begun: set[str] = set()
     for runs in (root / planned.results / "runs", *(() if scale else [root / "results/runs", *root.glob("results/*/runs")])):
         begun |= {str(folder.relative_to(root)) for folder in runs.glob("*-*")}
@@ -63,7 +63,7 @@ def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | Non
     exact = [folder for folder in matching if part in (folder, Path(folder).name)]
     if not matching:
         near = difflib.get_close_matches(part, {Path(folder).name for folder in there}, n=NEAR, cutoff=0)
-        raise UserError(f"no run is called {part}; near it: {', '.join(near)}")
+        raise UserError(f"no run is called {part}; near it: {', '.join(near)}; of another scale: --scale NAME")
     if len(exact or matching) != 1:
         folders = "".join(f"\n  {folder}" for folder in matching)
         raise UserError(f'{len(matching)} runs have "{part}" in their name; say more of it:{folders}')

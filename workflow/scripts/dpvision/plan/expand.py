@@ -72,6 +72,11 @@ def _cells(group: str, cells: Cells, name: str, varied: dict, over: dict, paper:
     model = _with("model", paper.models[name], over)
     recipe = _with("recipe", paper.recipes[cells.recipe], over)
     split = _with("split", cells.split or Split(validation=0 if cells.protocol else dataset.validation), over)
+    if cells.epsilons and (of_budget := over.get("budget")):
+        settings = ", ".join(f"budget.{key}" for key in of_budget)
+        raise UserError(
+            f"it has epsilons, from which σ follows, and {settings}; write `budget: {{...}}` in the place of epsilons"
+        )
     budget = _with("budget", cells.budget, over)
     if budget and (fault := budget.fault()):
         raise UserError(fault)

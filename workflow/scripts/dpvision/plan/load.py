@@ -204,6 +204,7 @@ class _Loader:
 
     def _paper(self, documents: list[Document], overlays: Sequence[Document] = ()) -> Paper:
         """Return the paper with the cells that its artifacts show: a scale leaves out others by showing less."""
+        refuse(checks.of_left_out(documents, overlays))
         try:
             paper: Paper = validated(Paper, [*documents, *overlays])
             return paper.showing(paper.artifacts)

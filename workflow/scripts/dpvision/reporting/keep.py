@@ -28,6 +28,10 @@ WRITERS = {"tables": write_table, "figures": write_figure}
 
 def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
     """Take over the records that there are, make every artifact that they bear, and return these artifacts."""
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / LABELS).exists())):
+        raise UserError(
+            f"{folder} holds something else than kept results, which would be written over; name a folder of their own"
+        )
     for stage, name in plan.work:
         files = [file for file in STAGES[stage].record if not file.endswith(".safetensors")]
         source, kept = root / plan.folder((stage, name)), folder / STAGES[stage].folder / name

@@ -94,7 +94,7 @@ def _whole(folder: Path) -> Path:
 
 
 def finished_since(begun: float, folder: Path, spec: dict[str, Any]) -> bool:
-    """Tell whether the record of just this spec, shown or not, was written at that time or later."""
+    """Tell whether a whole record of this spec was written since `begun`, be it shown already or not."""
     provenance = _whole(folder) / "provenance.json"
     return provenance.exists() and provenance.stat().st_mtime >= begun and read_json(provenance)["spec"] == digest(spec)
 

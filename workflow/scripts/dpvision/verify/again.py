@@ -15,6 +15,10 @@ def comparison(folder: Path, artifact: str) -> str:
             raise UserError(f"the archive has no {artifact}; it has: {', '.join(place.plan.artifacts)}")
         archived = Path(place.plan.targets(artifact)[0])
         again = folder / "source" / place.name(archived)
+        if not again.exists():
+            raise UserError(
+                f"{again}: there is no such file; give the folder of an unpacked archive, and make {artifact} in it first"
+            )
         texts = [path.read_text(encoding="utf-8") for path in (archived, again)]
         secret = len(place.plan.unrepeatable(place.plan.below(artifact)))
     count = sum(map(len, csv.reader(texts[0].splitlines()[1:])))

@@ -77,14 +77,19 @@ def look(folder: Path) -> Found:
 
 def check(found: Found, folder: Path) -> None:
     """Refuse a folder that is no data set, and say why."""
-    expected = "expected are pictures in a folder for each class, or such folders below train/ and test/"
+    expected = "expected are pictures in a folder for each class, or such folders below two folders, train/ and test/"
+    elsewhere = [path for path in found.strange if path.lower().endswith(SUFFIXES)]
+    if elsewhere and not found.pictures:
+        places = in_words(sorted({path.rpartition("/")[0] or "." for path in elsewhere}))
+        raise UserError(
+            f"{folder}: {len(elsewhere)} pictures, none of them where one is expected; they lie in {places}; {expected}"
+        )
     if not found.pictures:
         raise UserError(f"{folder}: there is no picture in it ({', '.join(SUFFIXES)}); {expected}")
     if len(found.classes) < 2:
         raise UserError(f"{folder}: there is one class, {found.classes[0]}, and nothing to tell it from; {expected}")
-    nested = [path for path in found.strange if path.lower().endswith(SUFFIXES)]
-    if nested:
-        raise UserError(f"{folder}: pictures that lie in no folder of a class, or below one: {in_words(nested)}; {expected}")
+    if elsewhere:
+        raise UserError(f"{folder}: pictures that lie in no folder of a class, or below one: {in_words(elsewhere)}; {expected}")
     if found.is_split:
         sides = {side: {p.split("/")[1] for p in found.pictures if p.startswith(f"{side}/")} for side in SPLITS}
         if lacking := sides["test"] - sides["train"]:

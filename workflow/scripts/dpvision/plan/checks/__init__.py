@@ -3,7 +3,7 @@
 from dpvision.plan.checks.artifacts import of_places
 from dpvision.plan.checks.cells import of_cells
 from dpvision.plan.checks.data import of_datasets, of_features, of_folders, of_weights
-from dpvision.plan.checks.files import of_claims, of_files, of_overlays, of_parts, of_scale, of_settings
+from dpvision.plan.checks.files import of_claims, of_files, of_left_out, of_overlays, of_parts, of_scale, of_settings
 from dpvision.plan.checks.paper import of_paper
 from dpvision.plan.checks.published import of_published, of_rows
 from dpvision.plan.checks.starts import cell_before, of_starts
@@ -16,6 +16,7 @@ __all__ = [
     "of_features",
     "of_files",
     "of_folders",
+    "of_left_out",
     "of_overlays",
     "of_paper",
     "of_parts",

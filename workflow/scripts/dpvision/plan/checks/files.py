@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
@@ -54,12 +55,21 @@ def of_scale(scale: Scale, papers: list[str], documents: Documents) -> Iterator[
 
 def of_overlays(documents: Documents, overlays: Sequence[Document]) -> Iterator[str]:
     """Yield a line for each name that a scale has and its paper has not."""
+    yield from (line for line, _ in _strange(documents, overlays))
+
+
+def of_left_out(documents: Documents, overlays: Sequence[Document]) -> Iterator[str]:
+    """Yield a line for each name that a scale leaves out, by null, and its paper has not."""
+    yield from (line for line, value in _strange(documents, overlays) if value is None)
+
+
+def _strange(documents: Documents, overlays: Sequence[Document]) -> Iterator[tuple[str, Any]]:
+    """Yield a line for each name that a scale has and its paper has not, with what the scale says of it."""
     for section, what in NAMED.items():
         known = [name for document in documents for name in _names(document, section)]
         for overlay in overlays:
-            for name in _names(overlay, section):
-                if name not in known:
-                    yield unknown([overlay], (section, name), what, name, known)
+            for name in (name for name in _names(overlay, section) if name not in known):
+                yield unknown([overlay], (section, name), what, name, known), overlay.content[section][name]
 
 
 def of_parts(documents: Documents) -> Iterator[str]:
