@@ -32,6 +32,8 @@ from dpvision.reporting.tables import write_table
 from dpvision.search.study import conclude, work
 from dpvision.training.features import compute
 from dpvision.training.run import train
+from dpvision.verify import digests
+from dpvision.verify.place import Place
 from dpvision.verify.verdict import verify
 
 ROOT = Path(__file__).parents[1]
@@ -338,6 +340,18 @@ def test_a_head_learns_privately_on_what_another_training_s_network_sees(seeing)
     features = np.load(root / made.folder(key[0]) / "test_images.npy")[:3]
     np.testing.assert_allclose(features, heard[0].numpy(), atol=2e-3, rtol=2e-3)
     assert not verify(root / "results").problems
+
+
+def test_features_in_an_archive_were_made_by_the_weights_that_are_in_it(seeing, monkeypatch):
+    made = make(seeing)
+    monkeypatch.chdir(seeing.root)
+    (name,) = made.of("features")
+    place = Place(seeing.root, seeing.root / "results", made, about={})
+    assert not [*digests.features(place, ("features", name))]
+    proof = Path(made.proof(made.needs(("features", name))[-1]))
+    proof.write_text(proof.read_text().replace(read_json(proof)["averaged_sha256"], "0" * 64))
+    (found,) = digests.features(place, ("features", name))
+    assert found.what.startswith("SHA-256 of the weights, by ")
 
 
 def test_features_of_another_training_change_their_name_with_it(seeing):
