@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 import yaml
 from safetensors.torch import load_file, save_file
 
@@ -99,10 +100,14 @@ PAPER: dict[str, Any] = {
 }
 
 
-def tensors() -> dict[str, torch.Tensor]:
+def network_of(channels: int = 1) -> torch.nn.Module:
     torch.manual_seed(3)
     options = {"slug": "resnet9", "scale_norm": False, "norm": "group", "order": "norm-activation", **NETWORK}
-    return build(options, 5, 1).state_dict()
+    return build(options, 5, channels).eval()
+
+
+def tensors() -> dict[str, torch.Tensor]:
+    return network_of().state_dict()
 
 
 class Small:
@@ -376,6 +381,32 @@ def test_pictures_at_another_size_are_the_same_data_also_behind_another_start(sm
     assert "was trained on imagenet too, so that an ε of what begins with it would not hold" in small.complaint()
     first["dataset"] = "cifar10"
     small.plan()
+
+
+def test_a_network_for_colours_sees_grey_in_each_of_its_channels(small):
+    network, root = network_of(channels=3), small.root
+    save_file(network.state_dict(), root / "ours.safetensors")
+    ours = {"title": "Ours", "licence": "none", "model": NETWORK, "classes": 5, "mean": [0.3] * 3, "std": [0.4] * 3}
+    small.write("weights.yaml", {"ours": ours | {"sha256": file_digest(root / "ours.safetensors")}})
+    small.paper["cells"] = {"heads": small.paper["cells"]["heads"] | {"search": None}}
+    small.paper["artifacts"] = {"small_figure": small.paper["artifacts"]["small_figure"]}
+    made = make(small)
+    ((name, spec),) = made.of("features").items()
+    images = np.load(root / made.folder(("data", spec["of"])) / "test_images.npy")[:3]
+    colours = torch.from_numpy(images.repeat(3, axis=1)).float() / 255
+    heard: list[torch.Tensor] = []
+    network.get_submodule("classifier").register_forward_pre_hook(lambda layer, inputs: heard.append(inputs[0]))
+    with torch.no_grad():
+        network((F.interpolate(colours, (16, 16), mode="bilinear") - 0.3) / 0.4)
+    features = np.load(root / made.folder(("features", name)) / "test_images.npy")[:3]
+    np.testing.assert_allclose(features, F.normalize(heard[0]).numpy(), atol=2e-3)
+
+
+def test_a_network_for_grey_is_not_shown_colours(seeing):
+    seen = yaml.safe_load((seeing.root / "config/features.yaml").read_text())
+    seen["high_seen"]["of"] = "digits_high_files"
+    seeing.write("features.yaml", seen)
+    assert "digits_high_files has images of 3 channels, the cell of before takes 1" in seeing.complaint()
 
 
 def test_features_that_say_no_weights_ask_the_cells_for_a_start(seeing):

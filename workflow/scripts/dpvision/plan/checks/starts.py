@@ -1,6 +1,7 @@
 """Check what cells begin with: weights, or the training of another cell."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from dpvision.config.cells import Start
 from dpvision.config.datasets import Dataset
@@ -27,6 +28,17 @@ def _cells_before(start: Start, cells: list[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.group == start.cells and start.where.coordinates().items() <= cell.at.items()]
 
 
+class _Known(NamedTuple):
+    """What there is: a paper's cells, and the files beside it."""
+
+    cells: list[Cell]
+    paper: Paper
+    datasets: dict[str, Dataset]
+    features: dict[str, Features]
+    weights: dict[str, Weights]
+    documents: Documents
+
+
 def of_starts(
     cells: list[Cell],
     paper: Paper,
@@ -36,6 +48,7 @@ def of_starts(
     documents: Documents,
 ) -> Iterator[str]:
     """Yield a line for each start that names no weights, not just one cell, itself, or those of another network."""
+    known = _Known(cells, paper, datasets, features, weights, documents)
     for group, of_group in paper.cells.items():
         where, seen_by = ("cells", group, "start"), features.get(of_group.dataset)
         if not (start := of_group.start):
@@ -53,8 +66,8 @@ def of_starts(
             yield complaint(documents, (*where, "cells"), f"{group} would start from itself", start.cells)
         else:
             ours = [cell for cell in cells if cell.group == group]
-            found = [*_of_start(where, start, ours, cells, paper, weights, bool(seen_by), documents)]
-            yield from found or (_of_private(where, start, ours, cells, paper, datasets, features, documents))
+            found = [*_of_start(where, start, ours, known)]
+            yield from found or _of_private(where, start, ours, known)
 
 
 def _groups_before(paper: Paper, group: str) -> list[str]:
@@ -65,21 +78,14 @@ def _groups_before(paper: Paper, group: str) -> list[str]:
     return found
 
 
-def _of_start(
-    where: tuple,
-    start: Start,
-    ours: list[Cell],
-    cells: list[Cell],
-    paper: Paper,
-    weights: dict[str, Weights],
-    of_features: bool,
-    documents: Documents,
-) -> Iterator[str]:
+def _of_start(where: tuple, start: Start, ours: list[Cell], known: _Known) -> Iterator[str]:
     """Yield what is wrong with the weights or the cell that a start names."""
+    paper, documents = known.paper, known.documents
     if start.weights:
-        network, of = weights[start.weights].model, f"the weights {start.weights}"
+        named_weights = known.weights[start.weights]
+        network, of, takes = named_weights.model, f"the weights {start.weights}", len(named_weights.mean)
     else:
-        found = _cells_before(start, cells)
+        found = _cells_before(start, known.cells)
         if len(found) != 1:
             says = f"{len(found)} cells of {start.cells} are meant, and it must be one"
             listed = "; ".join(named(cell.at) for cell in found[:3])
@@ -87,36 +93,31 @@ def _of_start(
             yield complaint(documents, where, says + remedy)
             return
         network, of = found[0].model, f"the cell of {start.cells}"
+        takes = known.datasets[found[0].at["dataset"]].shape[0]
         seeds = paper.cells[found[0].group].seeds or paper.seeds
         if start.seed is not None and start.seed not in seeds:
             yield complaint(documents, (*where, "seed"), f"is none of its seeds: {', '.join(map(str, seeds))}", start.seed)
         if start.take == "averaged" and not found[0].recipe.averaging:
             yield complaint(documents, (*where, "take"), f"the recipe {found[0].at['recipe']} keeps no average", start.take)
-    for name, model in {} if of_features else {cell.at["model"]: cell.model for cell in ours}.items():
+    seen_by = known.features.get(paper.cells[where[1]].dataset)
+    if seen_by and (has := known.datasets[seen_by.of].shape[0]) not in (1, takes):
+        yield complaint(documents, where, f"{seen_by.of} has images of {has} channels, {of} takes {takes}")
+    for name, model in {} if seen_by else {cell.at["model"]: cell.model for cell in ours}.items():
         if model.as_spec({"label"}) != network.as_spec({"label"}):
             yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
 
 
-def _of_private(
-    where: tuple,
-    start: Start,
-    ours: list[Cell],
-    cells: list[Cell],
-    paper: Paper,
-    datasets: dict[str, Dataset],
-    features: dict[str, Features],
-    documents: Documents,
-) -> Iterator[str]:
+def _of_private(where: tuple, start: Start, ours: list[Cell], known: _Known) -> Iterator[str]:
     """Yield a line if cells train privately on pictures that the weights of other cells have seen without privacy."""
     if not start.cells:
         return
 
     def pictures(name: str) -> str:  # imagenet320 are imagenet's
-        reader = datasets[name].reader
-        return reader if reader in datasets else name
+        reader = known.datasets[name].reader
+        return reader if reader in known.datasets else name
 
     private = [cell for cell in ours if cell.at["epsilon"] is not None]
-    for own, *before in (data_seen(cell, paper, cells, features) for cell in private[:1]):
+    for own, *before in (data_seen(cell, known.paper, known.cells, known.features) for cell in private[:1]):
         for name in (name for name in before if pictures(name) == pictures(own)):
             void = f"was trained on {name} too, so that an ε of what begins with it would not hold"
-            yield complaint(documents, where, f"the cell of {start.cells} {void}; begin with weights of public data")
+            yield complaint(known.documents, where, f"the cell of {start.cells} {void}; begin with weights of public data")
