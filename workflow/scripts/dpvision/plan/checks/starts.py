@@ -7,15 +7,9 @@ from dpvision.config.cells import Start
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
 from dpvision.config.weights import Features, Weights
+from dpvision.plan.checks.pictures import share_pictures
 from dpvision.plan.expand import Cell, named
 from dpvision.plan.reading import Documents, complaint, unknown
-
-
-def data_seen(cell: Cell, paper: Paper, cells: list[Cell], features: dict[str, Features]) -> list[str]:
-    """Return the data sets whose pictures a cell's weights have seen: its own, then those of the cells that it starts from."""
-    name, start = cell.at["dataset"], paper.cells[cell.group].start
-    own = features[name].of if name in features else name
-    return [own, *(data_seen(cell_before(start, cells), paper, cells, features) if start and start.cells else [])]
 
 
 def cell_before(start: Start, cells: list[Cell]) -> Cell:
@@ -47,7 +41,10 @@ def of_starts(
     weights: dict[str, Weights],
     documents: Documents,
 ) -> Iterator[str]:
-    """Yield a line for each start that names no weights, not just one cell, itself, or those of another network."""
+    """Yield a line for each start that names no weights, not just one cell, itself, or those of another network.
+
+    And for each private training that would begin with weights, or learn on features by weights, that saw its pictures.
+    """
     known = _Known(cells, paper, datasets, features, weights, documents)
     for group, of_group in paper.cells.items():
         where, seen_by = ("cells", group, "start"), features.get(of_group.dataset)
@@ -55,6 +52,7 @@ def of_starts(
             if seen_by and not seen_by.weights:
                 of_cells = "say whose weights see the images, as config/features.yaml does not"
                 yield complaint(documents, where[:2], f"{of_group.dataset} are features: {of_cells}: start: {{cells: ...}}")
+            yield from _of_private(group, known)
             continue
         if seen_by and seen_by.weights:
             yield complaint(documents, where, f"{of_group.dataset} are features: a head on them starts at zero")
@@ -67,7 +65,7 @@ def of_starts(
         else:
             ours = [cell for cell in cells if cell.group == group]
             found = [*_of_start(where, start, ours, known)]
-            yield from found or _of_private(where, start, ours, known)
+            yield from found or _of_private(group, known)
 
 
 def _groups_before(paper: Paper, group: str) -> list[str]:
@@ -107,17 +105,42 @@ def _of_start(where: tuple, start: Start, ours: list[Cell], known: _Known) -> It
             yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
 
 
-def _of_private(where: tuple, start: Start, ours: list[Cell], known: _Known) -> Iterator[str]:
-    """Yield a line if cells train privately on pictures that the weights of other cells have seen without privacy."""
-    if not start.cells:
-        return
+def _of_private(group: str, known: _Known) -> Iterator[str]:
+    """Yield a line if a group trains privately on pictures that were shown to a network before, without privacy."""
+    private = [cell for cell in known.cells if cell.group == group and cell.at["epsilon"] is not None]
+    for cell in private[:1]:  # all of a group have the same data and the same start
+        own = _images(cell, known)
+        for where, network, name in _shown_before(cell, known):
+            if not share_pictures(name, own, known.datasets):
+                continue
+            same = f"{name} too" if name == own else f"{name}, which by config/datasets.yaml has pictures of {own}"
+            void = f"was trained on {same}, so that an ε of what begins with it would not hold"
+            yield complaint(known.documents, ("cells", group, where), f"{network} {void}; begin with weights of public data")
 
-    def pictures(name: str) -> str:  # imagenet320 are imagenet's
-        reader = known.datasets[name].reader
-        return reader if reader in known.datasets else name
 
-    private = [cell for cell in ours if cell.at["epsilon"] is not None]
-    for own, *before in (data_seen(cell, known.paper, known.cells, known.features) for cell in private[:1]):
-        for name in (name for name in before if pictures(name) == pictures(own)):
-            void = f"was trained on {name} too, so that an ε of what begins with it would not hold"
-            yield complaint(known.documents, where, f"the cell of {start.cells} {void}; begin with weights of public data")
+def _shown_before(cell: Cell, known: _Known) -> Iterator[tuple[str, str, str]]:
+    """Yield what was shown to a network before a cell's own training: the key that leads there, the network, the data set."""
+    for place, earlier in enumerate(_back_from(cell, known)):
+        start = known.paper.cells[earlier.group].start
+        features = known.features.get(earlier.at["dataset"])
+        if place:
+            yield "start", f"the cell of {earlier.group}", _images(earlier, known)
+        for where, name in (("dataset", features and features.weights), ("start", start and start.weights)):
+            for seen in known.weights[name].seen if name in known.weights else []:
+                yield "start" if place else where, f"the network of the weights {name}", seen
+
+
+def _back_from(cell: Cell, known: _Known) -> Iterator[Cell]:
+    """Yield a cell, the one that it starts from, and so on; where a start is wrong, its own group is told."""
+    groups, found = set[str](), [cell]
+    while found and found[0].group not in groups:
+        yield found[0]
+        groups.add(found[0].group)
+        start = known.paper.cells[found[0].group].start
+        found = _cells_before(start, known.cells) if start else []
+
+
+def _images(cell: Cell, known: _Known) -> str:
+    """Return the data set whose images a cell trains on, or what features were made of."""
+    name = cell.at["dataset"]
+    return known.features[name].of if name in known.features else name
