@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 import yaml
 from safetensors.torch import load_file, save_file
 
@@ -32,6 +33,8 @@ from dpvision.reporting.tables import write_table
 from dpvision.search.study import conclude, work
 from dpvision.training.features import compute
 from dpvision.training.run import train
+from dpvision.verify import digests
+from dpvision.verify.place import Place
 from dpvision.verify.verdict import verify
 
 ROOT = Path(__file__).parents[1]
@@ -97,10 +100,14 @@ PAPER: dict[str, Any] = {
 }
 
 
-def tensors() -> dict[str, torch.Tensor]:
+def network_of(channels: int = 1) -> torch.nn.Module:
     torch.manual_seed(3)
     options = {"slug": "resnet9", "scale_norm": False, "norm": "group", "order": "norm-activation", **NETWORK}
-    return build(options, 5, 1).state_dict()
+    return build(options, 5, channels).eval()
+
+
+def tensors() -> dict[str, torch.Tensor]:
+    return network_of().state_dict()
 
 
 class Small:
@@ -110,8 +117,7 @@ class Small:
         self.root, self.paper = root, yaml.safe_load(yaml.safe_dump(PAPER))
         shutil.copytree(ROOT / "config", root / "config")
         save_file(tensors(), root / "ours.safetensors")
-        weights = {"title": "Ours", "licence": "none", "model": NETWORK, "classes": 5, "mean": [0.3], "std": [0.4]}
-        self.write("weights.yaml", {"ours": weights | {"sha256": file_digest(root / "ours.safetensors")}})
+        self.weigh()
         seen = {"title": "Seen", "of": "digits", "weights": "ours", "size": 16, "shape": [64], "precision": "float32"}
         self.write("features.yaml", {"digits_seen": seen})
 
@@ -119,6 +125,23 @@ class Small:
         path = self.root / "config" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(content))
+
+    def weigh(self, **changes: Any) -> None:
+        """Write the entry of the file of weights as it is now."""
+        weights = {"title": "Ours", "licence": "none", "model": NETWORK, "classes": 5, "mean": [0.3], "std": [0.4], "seen": []}
+        sha256 = file_digest(self.root / "ours.safetensors")
+        self.write("weights.yaml", {"ours": weights | {"sha256": sha256} | changes})
+
+    def add(self, file: str, content: Any) -> None:
+        """Add entries to a file of the configuration, or change what they say."""
+        there = yaml.safe_load((self.root / "config" / file).read_text())
+        self.write(file, there | {name: there.get(name, {}) | entry for name, entry in content.items()})
+
+    def only(self, **cells: Any) -> None:
+        """Leave a paper of these cells; the table shows the last of them."""
+        self.paper["cells"] = cells
+        table = {"kind": "accuracy", "title": "a", "cells": [[*cells][-1]], "metrics": [{"name": "top1"}]}
+        self.paper["artifacts"] = {"small_table": table}
 
     def plan(self) -> plan.Plan:
         self.write("papers/small/paper.yaml", self.paper)
@@ -340,6 +363,18 @@ def test_a_head_learns_privately_on_what_another_training_s_network_sees(seeing)
     assert not verify(root / "results").problems
 
 
+def test_features_in_an_archive_were_made_by_the_weights_that_are_in_it(seeing, monkeypatch):
+    made = make(seeing)
+    monkeypatch.chdir(seeing.root)
+    (name,) = made.of("features")
+    place = Place(seeing.root, seeing.root / "results", made, about={})
+    assert not [*digests.features(place, ("features", name))]
+    proof = Path(made.proof(made.needs(("features", name))[-1]))
+    proof.write_text(proof.read_text().replace(read_json(proof)["averaged_sha256"], "0" * 64))
+    (found,) = digests.features(place, ("features", name))
+    assert found.what.startswith("SHA-256 of the weights, by ")
+
+
 def test_features_of_another_training_change_their_name_with_it(seeing):
     (before,) = seeing.plan().of("features")
     seeing.paper["recipes"]["average"]["steps"] = 5
@@ -351,22 +386,171 @@ def test_a_head_sees_no_features_of_a_network_that_its_own_data_trained(seeing):
     assert "was trained on digits_high too, so that an ε of what begins with it would not hold" in seeing.complaint()
 
 
-def test_pictures_at_another_size_are_the_same_data_also_behind_another_start(small):
-    small.paper["models"]["network"] |= {"width": 0.125}
-    first = small.paper["cells"]["before"] | {"dataset": "imagenet", "seeds": [7]}
-    second = first | {"dataset": "places365", "start": {"cells": "before"}}
-    tuned = small.paper["cells"]["tuned"] | {"dataset": "imagenet320", "delta": 1.0e-7, "start": {"cells": "between"}}
-    small.paper["cells"] = {"before": first, "between": second, "tuned": tuned}
-    table = {"kind": "accuracy", "title": "a", "cells": ["tuned"], "metrics": [{"name": "top1"}]}
-    small.paper["artifacts"] = {"small_table": table}
-    assert "was trained on imagenet too, so that an ε of what begins with it would not hold" in small.complaint()
-    first["dataset"] = "cifar10"
-    small.plan()
+def test_a_network_for_colours_sees_grey_in_each_of_its_channels(small):
+    network, root = network_of(channels=3), small.root
+    save_file(network.state_dict(), root / "ours.safetensors")
+    small.weigh(mean=[0.3] * 3, std=[0.4] * 3)
+    small.paper["cells"] = {"heads": small.paper["cells"]["heads"] | {"search": None}}
+    small.paper["artifacts"] = {"small_figure": small.paper["artifacts"]["small_figure"]}
+    made = make(small)
+    ((name, spec),) = made.of("features").items()
+    images = np.load(root / made.folder(("data", spec["of"])) / "test_images.npy")[:3]
+    colours = torch.from_numpy(images.repeat(3, axis=1)).float() / 255
+    heard: list[torch.Tensor] = []
+    network.get_submodule("classifier").register_forward_pre_hook(lambda layer, inputs: heard.append(inputs[0]))
+    with torch.no_grad():
+        network((F.interpolate(colours, (16, 16), mode="bilinear") - 0.3) / 0.4)
+    features = np.load(root / made.folder(("features", name)) / "test_images.npy")[:3]
+    np.testing.assert_allclose(features, F.normalize(heard[0]).numpy(), atol=2e-3)
+
+
+def test_a_network_for_grey_is_not_shown_colours(seeing):
+    seeing.add("features.yaml", {"high_seen": {"of": "digits_high_files"}})
+    assert "digits_high_files has images of 3 channels, the cell of before takes 1" in seeing.complaint()
 
 
 def test_features_that_say_no_weights_ask_the_cells_for_a_start(seeing):
     del seeing.paper["cells"]["seeing"]["start"]
     assert "say whose weights see the images" in seeing.complaint()
+
+
+# --- private pictures that weights have seen ---
+
+VOID = "so that an ε of what begins with it would not hold"
+SHARES = "which by config/datasets.yaml has pictures of"
+
+
+def begun(small: Small, before: str, after: str) -> Small:
+    """Return the paper with a private training on a data set that begins with one on another."""
+    first = small.paper["cells"]["before"] | {"dataset": before}
+    tuned = small.paper["cells"]["tuned"] | {"dataset": after, "delta": 1.0e-7}
+    small.only(before=first, tuned=tuned)
+    return small
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("digits", "digits_low"),
+        ("digits", "digits_files"),
+        ("digits_low", "digits_low_files"),
+        ("digits_files", "digits_high"),
+        ("imagenette", "imagenette224"),
+        ("imagenette", "imagenet"),
+        ("imagenette", "tinyimagenet"),
+        ("imagenet", "tinyimagenet"),
+        ("imagenet", "imagenet32"),
+        ("imagenet", "imagenet320"),
+        ("imagenet32", "imagenet320"),
+    ],
+)
+def test_what_saw_the_private_pictures_under_another_name_is_refused_both_ways(small, one, other):
+    for before, after in ((one, other), (other, one)):
+        says = f"the cell of before was trained on {before}, {SHARES} {after}, {VOID}"
+        assert says in begun(small, before, after).complaint()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("digits_low", "digits_high"),
+        ("digits_high_files", "digits_low"),
+        ("mnist", "digits"),
+        ("cifar100", "cifar10"),
+        ("imagenet32", "cifar100"),
+        ("places365", "imagenet"),
+        ("imagenet", "places365"),
+    ],
+)
+def test_what_saw_other_pictures_is_begun_with_also_if_they_are_of_the_same_file(small, before, after):
+    begun(small, before, after).plan()
+
+
+def test_pictures_that_were_seen_before_another_start_are_seen(small):
+    begun(small, "imagenet", "imagenet320")
+    between = small.paper["cells"]["before"] | {"dataset": "places365", "seeds": [7], "start": {"cells": "before"}}
+    tuned = small.paper["cells"]["tuned"] | {"start": {"cells": "between"}}
+    small.only(before=small.paper["cells"]["before"], between=between, tuned=tuned)
+    assert f"the cell of before was trained on imagenet, {SHARES} imagenet320, {VOID}" in small.complaint()
+    small.paper["cells"]["before"]["dataset"] = "cifar10"
+    small.plan()
+    small.paper["cells"]["before"]["start"] = {"weights": "ours"}
+    small.weigh(seen=["imagenet"])
+    assert f"the network of the weights ours was trained on imagenet, {SHARES}" in small.complaint()
+
+
+@pytest.mark.parametrize("dataset", ["imagenet", "imagenet320", "imagenet32", "imagenette", "imagenette224", "tinyimagenet"])
+def test_weights_and_features_by_them_say_what_they_have_seen(small, dataset):
+    cells = {key: small.paper["cells"][key] | {"dataset": dataset, "delta": 1.0e-7} for key in ("heads", "from_file")}
+    heads = cells["heads"] | {"dataset": "digits_seen", "search": None}
+    small.weigh(seen=["imagenet"], mean=[0.3] * 3, std=[0.4] * 3)
+    small.add("features.yaml", {"digits_seen": {"of": dataset}})
+    for group, where, cell in (("from_file", "start", cells["from_file"]), ("heads", "dataset", heads)):
+        small.only(**{group: cell})
+        found = small.complaint()
+        same = " too" if dataset == "imagenet" else f", {SHARES} {dataset}"
+        assert f"the network of the weights ours was trained on imagenet{same}, {VOID}" in found
+        assert f"cells.{group}.{where}" in found
+        cell["epsilons"] = [None]
+        small.plan()
+        cell["epsilons"] = [8.0]
+    small.add("features.yaml", {"digits_seen": {"of": "cifar10"}})
+    small.only(heads=heads, from_file=cells["from_file"] | {"dataset": "cifar10"})
+    small.plan()
+
+
+def test_the_weights_that_are_shipped_have_seen_imagenet():
+    (entry,) = yaml.safe_load((ROOT / "config/weights.yaml").read_text()).values()
+    assert entry["seen"] == ["imagenet"]
+
+
+def test_a_folder_of_pictures_at_another_size_is_the_same_unless_both_say_what_they_have_of_it(small):
+    folder = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["cifar10"] | {"reader": "folder"}
+    packed = {"files": {"pictures.zip": "0" * 32}}
+    small.add("datasets.yaml", {"pets": folder | packed, "pets_large": folder | packed | {"shape": [3, 96, 96]}})
+    assert f"was trained on pets, {SHARES} pets_large, {VOID}" in begun(small, "pets", "pets_large").complaint()
+    small.add("datasets.yaml", {"pets": {"pictures": ["pets"]}})
+    assert VOID in small.complaint()
+    small.add("datasets.yaml", {"pets_large": {"pictures": []}})
+    small.plan()
+
+
+def test_a_folder_of_ones_own_can_say_that_it_has_pictures_of_a_data_set(small):
+    entry = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["cifar10"] | {"reader": "folder"}
+    small.add("datasets.yaml", {"pets": entry | {"files": {"pictures.zip": "1" * 32}}})
+    begun(small, "cifar10", "pets").plan()
+    small.add("datasets.yaml", {"pets": {"pictures": ["cifar10"]}})
+    assert f"was trained on cifar10, {SHARES} pets, {VOID}" in small.complaint()
+
+
+def test_other_folders_of_pictures_are_other_pictures_whatever_they_are_called(small):
+    entry = yaml.safe_load((ROOT / "config/datasets.yaml").read_text())["cifar10"] | {"reader": "folder"}
+    of_files = {name: entry | {"files": {"pictures.zip": digit * 32}} for name, digit in (("folder", "0"), ("pets", "1"))}
+    small.add("datasets.yaml", of_files)
+    begun(small, "folder", "pets").plan()
+
+
+def test_which_pictures_there_are_and_were_seen_changes_no_name(small):
+    before = [*small.plan().work]
+    small.weigh(seen=["places365"])
+    small.add("datasets.yaml", {"digits": {"pictures": ["digits_low", "digits_high", "mnist"]}})
+    assert [*small.plan().work] == before
+
+
+def test_a_data_set_that_is_not_there_has_no_pictures(small):
+    small.weigh(seen=["imagenett"])
+    found = small.complaint()
+    assert 'ours.seen[0] = "imagenett": there is no data set "imagenett"' in found
+    assert 'Did you mean "imagenette"?' in found
+    small.weigh()
+    small.add("datasets.yaml", {"imagenette": {"pictures": ["imagenett"]}})
+    assert 'imagenette.pictures[0] = "imagenett": there is no data set "imagenett"' in small.complaint()
+
+
+def test_weights_do_not_leave_out_what_they_have_seen(small):
+    entry = yaml.safe_load((small.root / "config/weights.yaml").read_text())["ours"]
+    small.write("weights.yaml", {"ours": {key: value for key, value in entry.items() if key != "seen"}})
+    assert "ours.seen: this key is missing" in small.complaint()
 
 
 # --- mistakes ---
@@ -381,6 +565,8 @@ def test_a_start_that_means_two_cells_none_or_itself_is_refused(small):
     small.paper["cells"]["tuned"]["start"] |= {"where": {"epsilon": 8.0}}
     small.plan()
     small.paper["cells"]["before"]["start"] = {"cells": "tuned"}
+    assert "would start from itself" in small.complaint()
+    small.paper["cells"]["from_file"] |= {"start": {"cells": "tuned"}, "train": "norms"}  # whose own start is sound
     assert "would start from itself" in small.complaint()
 
 

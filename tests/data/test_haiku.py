@@ -138,6 +138,26 @@ def test_a_pickle_that_would_run_code_is_refused_by_name_and_does_not(tmp_path):
     assert not (tmp_path / "harm").exists()
 
 
+@pytest.mark.parametrize(
+    ("checkpoint", "says"),
+    [
+        ({"params": {1: {"w": np.ones(2)}}}, "a name in params is of the type int, and must be text"),
+        ({"params": {"a": {2: np.ones(2)}}}, "a name in a is of the type int, and must be text"),
+        ({"params": {"a": {"w": "1.5"}}}, "a/w is of the type str, and must be an array"),
+        ({"params": {"a": {"w": None}}}, "a/w is of the type NoneType, and must be an array"),
+        ({"params": {"a": {"w": [1, [2]]}}}, "a/w is of the type list, and must be an array"),
+        ({"params": {}, "network_state": [1, 2]}, "network_state is of the type list"),
+        ({"params": {}, "network_state": np.zeros(2)}, "network_state is of the type ndarray"),
+        ({"params": {"a": {"b": np.ones(2), "bias": np.zeros(2)}}}, "two arrays are both a/bias"),
+        ({"params": {"a": {"w": np.ones(2)}, "wide_res_net/a": {"w": np.ones(2)}}}, "two arrays are both a/w"),
+    ],
+    ids=str,
+)
+def test_a_damaged_checkpoint_is_an_error_that_names_the_file_and_the_place(tmp_path, checkpoint, says):
+    with pytest.raises(UserError, match=rf"WRN\.dill: {says}.*; expected is a pickle of arrays in mappings alone"):
+        obtained(tmp_path, pickle.dumps(checkpoint))
+
+
 def test_what_is_no_checkpoint_is_said(tmp_path):
     with pytest.raises(UserError, match="expected is a mapping that has params"):
         obtained(tmp_path, pickle.dumps([1]))

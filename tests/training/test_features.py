@@ -1,5 +1,6 @@
 """Features are what the network makes of each image by itself; killed and begun again, they are the same to the bit."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,8 @@ def test_features_are_the_input_of_the_head_after_the_preprocessing_of_the_weigh
     torch.testing.assert_close(torch.from_numpy(plain(prepared.test_images[:5])).float(), seen[0], atol=2e-3, rtol=2e-3)
 
 
-def test_killed_and_begun_again_they_are_the_same_to_the_bit(spec, computed, run_spec, digits, tmp_path, monkeypatch):
-    made, folder = computed
+def killed_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Kill what computes features at its fourth call of the network; return how many images each call has had."""
     calls: list[int] = []
     whole = features.Network.__call__
 
@@ -83,6 +84,12 @@ def test_killed_and_begun_again_they_are_the_same_to_the_bit(spec, computed, run
         return whole(self, images)
 
     monkeypatch.setattr(features.Network, "__call__", until_killed)
+    return calls
+
+
+def test_killed_and_begun_again_they_are_the_same_to_the_bit(spec, computed, run_spec, digits, tmp_path, monkeypatch):
+    made, folder = computed
+    calls = killed_once(monkeypatch)
     arguments = (made, data_part(run_spec()), digits, spec["folder"], tmp_path)
     with pytest.raises(KeyboardInterrupt):
         features.compute(*arguments)
@@ -91,6 +98,29 @@ def test_killed_and_begun_again_they_are_the_same_to_the_bit(spec, computed, run
     assert sum(calls) == 1437 + 360 + calls[3]  # what was kept was not computed again
     assert file_digest(tmp_path / "train_images.npy") == file_digest(folder / "train_images.npy")
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(file.name for file in folder.iterdir())
+
+
+def test_features_begun_by_other_weights_of_the_same_name_are_not_gone_on_with(spec, run_spec, digits, tmp_path, monkeypatch):
+    run = {"run": "before-0", "take": "last", **{key: spec["weights"][key] for key in ("model", "classes")}}
+    arguments = (of_whole(spec) | {"weights": run}, data_part(run_spec()), digits, tmp_path / "run", tmp_path / "seen")
+    (tmp_path / "run").mkdir()
+
+    def trained(seed: int) -> None:  # a run that was trained again keeps its name
+        torch.manual_seed(seed)
+        save_file(build(run["model"], 10, 1).state_dict(), tmp_path / "run/weights.safetensors")
+        sha256 = {"weights_sha256": file_digest(tmp_path / "run/weights.safetensors")}
+        (tmp_path / "run/provenance.json").write_text(json.dumps(sha256))
+
+    trained(1)
+    killed_once(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        features.compute(*arguments)
+    trained(2)
+    features.compute(*arguments)
+    found, images = (np.load(folder / "train_images.npy") for folder in (tmp_path / "seen", digits))
+    np.testing.assert_array_equal(found[:256], features.Network(arguments[0], tmp_path / "run")(images[:256]))
+    said = json.loads((tmp_path / "seen/dataset.json").read_text())
+    assert said["weights"] == file_digest(tmp_path / "run/weights.safetensors")
 
 
 def test_features_begun_by_another_spec_are_not_gone_on_with(spec, computed, run_spec, digits, tmp_path, monkeypatch):

@@ -54,6 +54,10 @@ class Dataset(Strict):
     class, which `python -m dpvision try` writes the entry of."""
     files: dict[str, Digest] = {}
     """The raw files and their MD5: the one truth about what the data set is. None: your own folder is, and it is `streamed`."""
+    pictures: list[Name] | None = None
+    """Data sets in this file of which it has pictures, all or some, at any size. No private training on one of two that share
+    pictures begins with weights that saw the other. null: of the data set whose reader it takes. Two with a file of the same
+    MD5 count as sharing pictures, unless both say this key. In no name: it decides no result."""
     streamed: bool = False
     """Its pictures stay in their files and are decoded while networks train, since all of them fit no memory. Each is looked at
     once before. An image is the square in the middle of a picture, resized to `shape`."""

@@ -44,6 +44,9 @@ class Weights(Strict):
     whichever source it came from."""
     model: Model
     """The network that they are of, as a paper would say it."""
+    seen: list[Name]
+    """Data sets in config/datasets.yaml whose pictures they were trained on, all or some, at any size; []: none of these. No
+    private training on such pictures begins with them. In no name: it decides no result."""
     classes: Positive
     """How many classes its head has, which is left behind."""
     mean: list[float]

@@ -18,6 +18,8 @@ from dpvision.data import pickles
 from dpvision.errors import UserError
 
 SUFFIXES = (".dill", ".pickle", ".pkl")
+MODULE = "wide_res_net/"
+EXPECTED = "expected is a pickle of arrays in mappings alone: take the file as De et al. publish it"
 ALONE = {"conv.0": "First_conv", "tail.1": "Final_norm", "classifier": "Softmax"}
 NAMES = {nn.GroupNorm: {"weight": "scale", "bias": "offset"}}  # of parameters, where theirs are not w, bias and gain
 
@@ -28,20 +30,34 @@ def read(file: Path) -> dict[str, Tensor]:
         with open(file, "rb") as content:
             checkpoint = pickles.read(content)
     except (pickle.UnpicklingError, OSError) as error:
-        raise UserError(f"{file}: {error}; expected is a pickle of arrays in mappings alone") from error
+        raise UserError(f"{file}: {error}; {EXPECTED}") from error
     if not isinstance(checkpoint, Mapping) or not isinstance(checkpoint.get("params"), Mapping):
         raise UserError(f"{file}: expected is a mapping that has params, as De et al.'s code keeps them")
-    return dict(_leaves(checkpoint["params"])) | dict(_leaves(checkpoint.get("network_state") or {}, "network_state/"))
+    state = checkpoint.get("network_state")
+    found: dict[str, Tensor] = {}
+    for before, part in (("", checkpoint["params"]), ("network_state/", {} if state is None else state)):
+        if not isinstance(part, Mapping):
+            raise UserError(f"{file}: {before.rstrip('/')} is of the type {type(part).__name__}; {EXPECTED}")
+        for name, array in _leaves(part, before, file):
+            if name in found:
+                raise UserError(f"{file}: two arrays are both {name}, where b is bias and {MODULE} is left out; {EXPECTED}")
+            found[name] = array
+    return found
 
 
-def _leaves(mapping: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Tensor]]:
+def _leaves(mapping: Mapping[Any, Any], before: str, file: Path) -> Iterator[tuple[str, Tensor]]:
     """Yield the arrays of mappings in mappings; the outermost module's name is left out, and a bias is always `bias`."""
     for layer, value in mapping.items():
-        name = before + ("bias" if layer == "b" else layer.removeprefix("wide_res_net/"))
+        if not isinstance(layer, str):
+            where = before.rstrip("/") or "params"
+            raise UserError(f"{file}: a name in {where} is of the type {type(layer).__name__}, and must be text; {EXPECTED}")
+        name = before + ("bias" if layer == "b" else layer.removeprefix(MODULE))
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{name}/")
-        else:
+            yield from _leaves(value, f"{name}/", file)
+        elif isinstance(value, np.ndarray):
             yield name, torch.from_numpy(np.array(value, np.float32))
+        else:
+            raise UserError(f"{file}: {name} is of the type {type(value).__name__}, and must be an array; {EXPECTED}")
 
 
 def their_names(network: nn.Module, depth: int) -> dict[str, str]:

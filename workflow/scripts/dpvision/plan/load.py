@@ -125,13 +125,13 @@ class _Loader:
             data = specs.data_spec(name, self.datasets[name])
             self.plan.work["data", specs.data_name(data)] = data
             return data
-        by, constants = start or self._start(Start(weights=features.weights), None)
-        weights = by.get("weights", by)
+        by = start or self._start(Start(weights=features.weights), None)
+        weights = by.spec.get("weights", by.spec)
         if "run" in weights:
             run = self.plan.work["train", weights["run"]]
             weights = weights | {"model": run["model"], "classes": run["data"]["classes"]}
-        constants = self.datasets[features.of].model_dump(include={"mean", "std"}) | constants
-        data = specs.features_spec(name, features, self._data(features.of), weights, constants)
+        constants = self.datasets[features.of].model_dump(include={"mean", "std"}) | by.constants
+        data = specs.features_spec(name, features, self._data(features.of), weights, by.channels, constants)
         self.plan.work["features", specs.data_name(data)] = data
         return data
 

@@ -64,9 +64,12 @@ def weights_spec(name: str, weights: Weights) -> Spec:
     return canonical({"kind": "weights", "name": name, "sha256": weights.sha256, "model": model, "classes": weights.classes})
 
 
-def features_spec(name: str, features: Features, of: Spec, weights: Spec, constants: Spec) -> Spec:
-    """Describe the features of the images of a prepared data set, `of`, by weights that say their network, too."""
-    preprocessing = {"shape": [of["shape"][0], features.size, features.size], "resize": "bilinear", **constants}
+def features_spec(name: str, features: Features, of: Spec, weights: Spec, channels: int, constants: Spec) -> Spec:
+    """Describe the features of the images of a prepared data set, `of`, by weights that say their network, too.
+
+    `channels`: those that the network takes. Where images are in grey, each of them is the one there is.
+    """
+    preprocessing = {"shape": [channels, features.size, features.size], "resize": "bilinear", **constants}
     made = {"kind": "features", "name": name, "of": data_name(of), "weights": weights, "preprocessing": preprocessing}
     made |= {key: of[key] for key in ("classes", "train", "test")}
     made |= features.model_dump(include={"shape", "scale", "precision"})
@@ -79,21 +82,24 @@ def data_key(run: Spec) -> tuple[str, str]:
 
 
 class Start(NamedTuple):
-    """The weights that a run begins with, as its spec says it, and the constants by which their images were normalised."""
+    """The weights that a run begins with, as its spec says it, and the channels and the constants of their images."""
 
     spec: Spec
+    channels: int
     constants: Spec
+    """Mean and standard deviation by which their images were normalised."""
 
 
 def start_from_weights(spec: Spec, weights: Weights) -> Start:
     """Describe a start with a file of weights."""
     said = {key: spec[key] for key in ("sha256", "model", "classes")} | {"name": data_name(spec)}
-    return Start({"weights": said}, weights.model_dump(include={"mean", "std"}))
+    return Start({"weights": said}, len(weights.mean), weights.model_dump(include={"mean", "std"}))
 
 
 def start_from_run(run: Spec, take: str) -> Start:
     """Describe a start with the weights of another run, at its last step or averaged."""
-    return Start({"run": run_name(run), "take": take}, {key: run["data"][key] for key in ("mean", "std")})
+    data = run["data"]
+    return Start({"run": run_name(run), "take": take}, data["shape"][0], {key: data[key] for key in ("mean", "std")})
 
 
 def weights_key(weights: Spec) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from dpvision.provenance import Origin
 from dpvision.training.machine import device
 from dpvision.training.parts import head_of
 from dpvision.training.precision import in_precision
-from dpvision.training.start import tensors_of
+from dpvision.training.start import file_of, tensors_of
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,8 @@ def compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_fold
     about = {key: source[key] for key in ("title", "licence", "class_names", "images_per_class", "train", "test", "classes")}
     by = spec["weights"].get("run") or read_json(weights_folder / "weights.json")["title"]
     about["source"] = f"{source['source']}; features by {by}"
-    made = {"name": spec["name"], "spec": digest(spec), "shape": spec["shape"], "images": prepared.digest}
+    made = {"name": spec["name"], "spec": digest(spec), "shape": spec["shape"]}
+    made |= {"images": prepared.digest, "weights": network.weights_sha256}
     sha256 = {f"{name}.npy": file_digest(folder / f"{name}.npy") for name in ARRAYS}
     description = {**about, **made, "sha256": sha256}
     write_json(folder / "dataset.json", description | {"digest": digest(description)})
@@ -58,6 +59,7 @@ class Network:
         self.spec, self.device = spec, device()
         network = build(of["model"], of["classes"], how["shape"][0])
         network.load_state_dict(tensors_of(of, folder))
+        self.weights_sha256 = file_digest(file_of(of, folder))
         network.eval().to(self.device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.compute = in_precision(network, spec["precision"])
         self.mean, self.std = (torch.tensor(how[key], device=self.device).view(-1, 1, 1) for key in ("mean", "std"))
@@ -96,11 +98,11 @@ class Network:
 
 
 def _write(spec: dict[str, Any], network: Network, prepared: Prepared, split: str, folder: Path) -> Filling:
-    """Write a split's features and labels; what a killed job wrote of them is kept."""
+    """Write a split's features and labels; what a killed job wrote of them is kept, if it was by the same weights."""
     images, labels = getattr(prepared, f"{split}_images"), getattr(prepared, f"{split}_labels")
     with replacing(folder / f"{split}_labels.npy") as beside:
         np.save(beside, labels)
-    whose = {"spec": digest(spec), "images": prepared.digest}
+    whose = {"spec": digest(spec), "images": prepared.digest, "weights": network.weights_sha256}
     features = Filling(folder, split, whose, (len(images), *spec["shape"]), np.float16)
     starts = range(features.done, len(images), FEATURES_AT_ONCE)
     cut = (np.arange(start, min(start + FEATURES_AT_ONCE, len(images))) for start in starts)

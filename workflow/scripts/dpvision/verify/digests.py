@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dpvision import files
 from dpvision.archive.contents import MANIFEST
+from dpvision.plan import specs
 from dpvision.plan.stages import Key
 from dpvision.source import NOTE
 from dpvision.verify.finding import ABSENT, Finding, equal
@@ -64,6 +65,17 @@ def features(place: Place, key: Key) -> Iterator[Finding]:
     if place.archive:
         spec = place.plan.work[key]
         yield from equal("plan.json", f"digest of the spec of {name}", files.digest(spec), said["spec"])
+        if "weights" in said:  # features that were computed before it was kept do not say it
+            made_by = specs.weights_key(spec["weights"])
+            there = weights_left(place, made_by, spec["weights"].get("take"))
+            yield from equal(where, f"SHA-256 of the weights, by {made_by[1]}", there or said["weights"], said["weights"])
+
+
+def weights_left(place: Place, key: Key, take: str | None) -> str | None:
+    """Return the SHA-256 of the weights that a piece of work left, by the small file that proves them, if that is there."""
+    proof = Path(place.plan.proof(key))
+    of_a_run = "averaged_sha256" if take == "averaged" else "weights_sha256"
+    return files.read_json(proof)[of_a_run if key[0] == "train" else "safetensors_sha256"] if proof.exists() else None
 
 
 def weights(place: Place, key: Key) -> Iterator[Finding]:

@@ -8,12 +8,12 @@ from typing import Any
 from dpvision.data.prepared import content_digest
 from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
-from dpvision.plan.plan import PROOFS
 from dpvision.plan.stages import Key
 from dpvision.privacy.accounting import Mechanism
 from dpvision.privacy.ledger import spent, without_curve
 from dpvision.privacy.mechanism import mechanism_of
 from dpvision.training.digests import digests_of, frozen_sha256
+from dpvision.verify.digests import weights_left
 from dpvision.verify.finding import ABSENT, Finding, close, equal
 from dpvision.verify.place import Place
 
@@ -77,10 +77,7 @@ def data_of(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: s
 def _start(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
     """Check that a run began with the weights that are recorded of what it starts from."""
     for key in specs.start_key(spec):
-        file = Path(place.plan.folder(key)) / PROOFS[key[0]]
-        if file.exists():
-            said = {"train": f"{'averaged' if spec['start'].get('take') == 'averaged' else 'weights'}_sha256"}
-            expected = read_json(file)[said.get(key[0], "safetensors_sha256")]
+        if expected := weights_left(place, key, spec["start"].get("take")):
             yield from equal(where, f"start_sha256 by {key[1]}", expected, provenance.get("start_sha256", ABSENT))
 
 

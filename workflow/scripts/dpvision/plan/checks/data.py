@@ -21,6 +21,7 @@ def of_weights(weights: dict[str, Weights], datasets: dict[str, Dataset], docume
             )
         if len(entry.mean) != len(entry.std):
             yield complaint(documents, (name, "std"), f"must have {len(entry.mean)} values, as mean has", entry.std)
+        yield from _of_others((name, "seen"), entry.seen, datasets, documents)
 
 
 def of_features(
@@ -53,3 +54,11 @@ def of_datasets(datasets: dict[str, Dataset], documents: Documents) -> Iterator[
         for key, values in (("mean", dataset.mean), ("std", dataset.std)):
             if len(values) != dataset.shape[0]:
                 yield complaint(documents, (name, key), f"must have {dataset.shape[0]} values, one a channel", values)
+        yield from _of_others((name, "pictures"), dataset.pictures or [], datasets, documents)
+
+
+def _of_others(where: tuple, names: list[str], datasets: dict[str, Dataset], documents: Documents) -> Iterator[str]:
+    """Yield a line for each name of a list that is no data set's."""
+    for i, name in enumerate(names):
+        if name not in datasets:
+            yield unknown(documents, (*where, i), "data set", name, list(datasets), name)
