@@ -165,6 +165,35 @@ def test_a_search_that_its_cells_cannot_have_is_refused(tuned, given, complaint)
     assert any(line.startswith(f"{AT}: {complaint}") for line in found), found
 
 
+def of_trials(configuration, **recipe: object):
+    """Return the configuration with a recipe `trials` for trials: that of the cells, and these keys."""
+    keys = "".join(f", {key}: {value}" for key, value in recipe.items())
+    text = "{optimizer: {name: sgd, learning_rate: 0.1}, schedule: {name: constant}, batch: 1024, epochs: 50, clip: 1.5"
+    return configuration.change(PAPER, "recipes:\n", f"recipes:\n  trials: {text}{keys}}}\n")
+
+
+def test_trials_of_a_private_cell_are_not_simulated_unless_the_cell_is(tuned):
+    simulating = of_trials(tuned(search="    recipe: trials\n"), simulate=8)
+    (found,) = simulating.complaints()
+    assert found == (
+        f'{AT}: searches.tune.recipe = "trials": simulates trials, which spend far more than their ε, and cifar10 is private; '
+        "leave `simulate` out of them, or simulate cifar10 too"
+    )
+    planned = simulating.change(PAPER, "    epochs: 50\n", "    epochs: 50\n    simulate: 4\n").plan()
+    assert {study["run"]["recipe"]["simulate"] for study in planned.of("search").values()} == {8}
+
+
+def test_a_private_cell_has_no_search_over_simulations(tuned):
+    (found,) = tuned("model.groups: [1, 16], recipe.simulate: [2, 4]", trials=4).complaints()
+    assert found.startswith(f"{AT}: searches.tune.space.recipe.simulate = [2, 4]: simulates trials, which spend far more")
+
+
+def test_a_search_that_models_name_is_held_to_the_same(configuration):
+    configuration.change(PAPER, "    epsilon: 7.42 # left", "    recipe: trials\n    epsilon: 7.42 # left")
+    (found,) = of_trials(configuration, simulate=8).complaints()
+    assert found.startswith(f'{AT}: searches.groups.recipe = "trials": simulates trials')
+
+
 def test_training_without_a_budget_is_tuned_without_one(tuned):
     changed = tuned().change(PAPER, "    epsilons: [2.89, 7.42, 9.88]\n", "    epsilons: [2.89, 7.42, null]\n")
     budgets = [spec["run"]["budget"] for spec in changed.plan().of("search").values()]

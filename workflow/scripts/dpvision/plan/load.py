@@ -245,7 +245,7 @@ class _Loader:
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
-            by = paper.here.recipes[search.recipe] if search.recipe else recipe
+            by = checks.recipe_of_trials(cell, paper.here)
             held_out = search.split or (Split(validation=dataset.validation) if cells.protocol else split)
             epsilon = search.epsilon or cell.at["epsilon"]
             given = epsilon == "solve" or (by.steps is None and by.epochs is None)

@@ -10,7 +10,7 @@ import numpy as np
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
-from dpvision.privacy.mechanism import possible_trials, trial_mechanisms
+from dpvision.privacy.mechanism import done, possible_trials, trial_mechanisms
 from dpvision.training.schedules import follows_validation
 
 NEIGHBOURS = "add or remove one training example"
@@ -152,16 +152,16 @@ def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: di
     """Return the ledger of a simulation: what the training that it stands for would spend, and what this one did."""
     simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
     kept = ("epsilon", "curve", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
-    done = Mechanism(mechanism.q / divisor, mechanism.sigma / divisor, mechanism.steps)
+    did = done(mechanism, divisor)
     return {
         "private": False,
         "epsilon": None,
         "meaning": "simulated, not private: " + SIMULATION,
         "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept if key in simulated}},
         "done": {
-            "sampling_rate": done.q,
-            "noise_multiplier": done.sigma,
-            "epsilon": {"rdp": done.epsilon(budget["delta"])},
+            "sampling_rate": did.q,
+            "noise_multiplier": did.sigma,
+            "epsilon": {"rdp": did.epsilon(budget["delta"])},
         },
         "repeatable": REPEATABLE,
     }

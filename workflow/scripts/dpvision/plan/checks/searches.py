@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from dpvision.config.cells import Split
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
+from dpvision.config.recipes import Recipe
 from dpvision.errors import UserError
 from dpvision.models.options import Network
 from dpvision.plan import space
@@ -87,6 +88,30 @@ def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[s
 def split_of_trials(cell: Cell, paper: Paper) -> Split:
     search = paper.searches.get(cell.at["search"])
     return (search and search.split) or cell.split
+
+
+def recipe_of_trials(cell: Cell, paper: Paper) -> Recipe:
+    """Return the recipe that the trials of a cell's search train by."""
+    search = paper.searches.get(cell.at["search"])
+    return paper.recipes.get(search.recipe or "", cell.recipe) if search else cell.recipe
+
+
+def of_trials(cell: Cell, paper: Paper, documents: Documents) -> Iterator[str]:
+    """Yield what is wrong with the trials of a private cell's search: its ledger could not say what they spent."""
+    name = cell.at["search"]
+    if name not in paper.searches or cell.at["epsilon"] is None or cell.recipe.simulate:
+        return
+    search, by = paper.searches[name], recipe_of_trials(cell, paper)
+    varied = search.as_spec()["space"]
+
+    def fault(key: str, says: str) -> str:
+        if key in varied:
+            return complaint(documents, ("searches", name, "space", key), says, varied[key])
+        return complaint(documents, ("searches", name, "recipe"), says, search.recipe)
+
+    if by.simulate or "recipe.simulate" in varied:
+        spends = f"simulates trials, which spend far more than their ε, and {cell.group} is private"
+        yield fault("recipe.simulate", f"{spends}; leave `simulate` out of them, or simulate {cell.group} too")
 
 
 def of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
