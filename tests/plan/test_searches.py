@@ -188,6 +188,27 @@ def test_a_private_cell_has_no_search_over_simulations(tuned):
     assert found.startswith(f"{AT}: searches.tune.space.recipe.simulate = [2, 4]: simulates trials, which spend far more")
 
 
+def test_trials_of_a_cell_whose_noise_is_secret_have_secret_noise(tuned):
+    secret = tuned(search="    recipe: trials\n").change(PAPER, "    epochs: 50\n", "    epochs: 50\n    noise: secret\n")
+    (found,) = of_trials(secret).complaints()
+    assert found == (
+        f'{AT}: searches.tune.recipe = "trials": all trials need `noise: secret` where trainings of cifar10 have it: the seed '
+        "repeats other noise; say it in the recipe of the trials"
+    )
+    planned = secret.change(PAPER, "epochs: 50, clip: 1.5}", "epochs: 50, clip: 1.5, noise: secret}").plan()
+    assert {study["run"]["recipe"]["noise"] for study in planned.of("search").values()} == {"secret"}
+
+
+def test_trials_that_train_by_the_recipe_of_their_cells_have_its_secret_noise(tuned):
+    planned = tuned().change(PAPER, "    epochs: 50\n", "    epochs: 50\n    noise: secret\n").plan()
+    assert {study["run"]["recipe"]["noise"] for study in planned.of("search").values()} == {"secret"}
+
+
+def test_a_search_does_not_try_both_kinds_of_noise(tuned):
+    (found,) = tuned("model.groups: [1, 16], recipe.noise: [repeatable, secret]", trials=4).complaints()
+    assert found.startswith(f'{AT}: searches.tune.space.recipe.noise = ["repeatable", "secret"]: all trials need')
+
+
 def test_a_search_that_models_name_is_held_to_the_same(configuration):
     configuration.change(PAPER, "    epsilon: 7.42 # left", "    recipe: trials\n    epsilon: 7.42 # left")
     (found,) = of_trials(configuration, simulate=8).complaints()

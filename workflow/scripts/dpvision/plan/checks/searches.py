@@ -112,6 +112,10 @@ def of_trials(cell: Cell, paper: Paper, documents: Documents) -> Iterator[str]:
     if by.simulate or "recipe.simulate" in varied:
         spends = f"simulates trials, which spend far more than their ε, and {cell.group} is private"
         yield fault("recipe.simulate", f"{spends}; leave `simulate` out of them, or simulate {cell.group} too")
+    noises = varied.get("recipe.noise", [by.noise])
+    if "secret" in varied.get("recipe.noise", [cell.recipe.noise]) and {*noises} != {"secret"}:
+        need = f"all trials need `noise: secret` where trainings of {cell.group} have it: the seed repeats other noise"
+        yield fault("recipe.noise", f"{need}; say it in the recipe of the trials")
 
 
 def of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
