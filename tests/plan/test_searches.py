@@ -13,6 +13,7 @@ SPACE = (
     "recipe.optimizer.learning_rate: {log_uniform: [1.0e-4, 1.0e-2]}, recipe.clip: {uniform: [0.1, 20]}, "
     "recipe.epochs: {integers: [10, 90]}, recipe.batch: [512, 1024], model.groups: [1, 16]"
 )
+COVERED = "    sampler: covered\n    split: {validation: 5000}\n"
 KEYS = ["model.groups", "recipe.batch", "recipe.clip", "recipe.epochs", "recipe.optimizer.learning_rate"]
 
 
@@ -207,6 +208,39 @@ def test_trials_that_train_by_the_recipe_of_their_cells_have_its_secret_noise(tu
 def test_a_search_does_not_try_both_kinds_of_noise(tuned):
     (found,) = tuned("model.groups: [1, 16], recipe.noise: [repeatable, secret]", trials=4).complaints()
     assert found.startswith(f'{AT}: searches.tune.space.recipe.noise = ["repeatable", "secret"]: all trials need')
+
+
+@pytest.mark.parametrize("kept", ["{validation: 0}", "{validation: 4999}", "{validation: 5000, by: last}"])
+def test_a_covered_search_holds_out_no_example_that_its_cells_train_on(tuned, kept):
+    here = tuned("model.groups: [1, 16]", COVERED, f"    split: {kept}\n")
+    (found,) = here.change(PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: constant}").complaints()
+    assert found == (
+        f'{AT}: searches.tune.sampler = "covered": cifar10 trains on examples that the trials hold out, and no theorem covers '
+        "what was read of those; hold them out of both, or say another sampler"
+    )
+
+
+@pytest.mark.parametrize("kept", ["{validation: 5000}", "{validation: 6000}"])
+def test_a_covered_search_may_hold_out_what_its_cells_hold_out_too(tuned, kept):
+    assert tuned("model.groups: [1, 16]", COVERED, f"    split: {kept}\n").plan().of("search")
+
+
+def test_training_without_a_budget_may_use_what_its_covered_search_held_out(tuned):
+    here = tuned("model.groups: [1, 16]", COVERED, "    split: {validation: 0}\n")
+    here.change(PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: constant}")
+    text = (here.root / "config" / PAPER).read_text().replace(GROUP, "    epsilons: [null]\n")
+    (here.root / "config" / PAPER).write_text(
+        text.replace("    epsilons: [7.42] # left open\n", "").replace("    epsilons: [7.42]\n", "")
+    )
+    assert here.plan().of("search")
+
+
+def test_the_authors_protocol_trains_on_what_a_covered_search_holds_out(configuration):
+    protocol = "    protocol: {targets: [3.0, 7.5, 10.0], sigmas: [2.0, 1.5, 1.0], physical_batch: 128}\n"
+    configuration.change(PAPER, GROUP, GROUP + protocol)
+    configuration.change(PAPER, "    prune_below: 0.15", "    sampler: covered\n    prune_below: 0.15")
+    (found,) = configuration.complaints()
+    assert found.startswith(f'{AT}: searches.groups.sampler = "covered": cifar10 trains on examples that the trials hold out')
 
 
 def test_a_search_that_models_name_is_held_to_the_same(configuration):
