@@ -12,7 +12,17 @@ from dp_accounting.rdp import RdpAccountant
 
 from dpvision.privacy.accounting import ORDERS, Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
-from dpvision.privacy.ledger import counted, ledger, no_ledger, parts_of, price, simulated_ledger, spent
+from dpvision.privacy.ledger import (
+    PUBLIC_FEATURES,
+    PUBLIC_START,
+    counted,
+    ledger,
+    no_ledger,
+    parts_of,
+    price,
+    simulated_ledger,
+    spent,
+)
 from dpvision.privacy.mechanism import mechanism_of
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
@@ -173,3 +183,13 @@ def test_a_release_needs_what_a_search_held_out_to_be_public(chosen, validation,
     needs = chosen(validation, **{"recipe.noise": "secret"})["release"]["needs"]
     (line,) = (line for line in needs if "the search held out are public" in line)
     assert line.endswith(", and this run trains on them") == trained
+
+
+@pytest.mark.parametrize(
+    ("changes", "public"),
+    [({"start": {"run": "before", "take": "last"}}, PUBLIC_START), ({"data.kind": "features"}, PUBLIC_FEATURES)],
+)
+def test_a_release_needs_what_the_run_was_given_to_be_public(run_spec, changes, public):
+    for run, there in ((run_spec({"recipe.noise": "secret"}), False), (run_spec({"recipe.noise": "secret", **changes}), True)):
+        said = spent(run, mechanism_of(run), {})
+        assert (public in said["release"]["needs"], public in said["not_accounted"]) == (there, there)

@@ -96,9 +96,13 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
     if not specs.is_repeatable(spec):
         del said["repeatable"]
         said["release"] = {"noise": SECRET, "needs": list(_needs(spec, searches))}
-    if public := [PUBLIC_START] * ("start" in spec) + [PUBLIC_FEATURES] * (spec["data"].get("kind") == "features"):
-        said["not_accounted"] = [*said["not_accounted"], *public]
+    said["not_accounted"] += _taken_as_public(spec)
     return said
+
+
+def _taken_as_public(spec: specs.Spec) -> list[str]:
+    """Return what a run has of others' data: the weights that it began with, the network that made its features."""
+    return [PUBLIC_START] * ("start" in spec) + [PUBLIC_FEATURES] * (spec["data"].get("kind") == "features")
 
 
 def _trains_on_held_out(run: specs.Spec, search: dict[str, Any]) -> bool:
@@ -114,7 +118,7 @@ def _trains_on_held_out(run: specs.Spec, search: dict[str, Any]) -> bool:
 
 def _needs(spec: specs.Spec, searches: list[dict]) -> Iterator[str]:
     """Yield what a release of weights needs beside secret noise."""
-    yield from (RELEASED, PUBLIC, UNCHOSEN)
+    yield from (RELEASED, PUBLIC, UNCHOSEN, *_taken_as_public(spec))
     steered = ["the learning rate"] * follows_validation(spec["recipe"]["schedule"]["name"])
     steered += ["the end of the training"] * bool(spec["recipe"].get("stop"))
     if steered:
