@@ -111,6 +111,10 @@ def test_costs_are_counted_with_the_greatest_values(tuned):
         ("recipe.epochs: {integers: [0, 90]}", "recipe.epochs = 0: must be a whole number above 0"),
         ("recipe.batch: {uniform: [512, 1024]}", "recipe.batch = 512.0: must be a whole number above 0"),
         ("recipe.batch: [512, 60000]", "with recipe.batch: 60000: recipe.batch: must be at most 45000"),
+        (
+            "recipe.batch: [all, 4096]",
+            "recipe.batch: all is no number to try; write the number, or vary it in the cells, and each has a search of its own",
+        ),
         ("recipe.steps: [100, 200]", "with recipe.steps: 100: the recipe has both epochs and steps"),
         ("model.width: [1.0, 0.3]", "with model.width: 0.3: model.width: must be a multiple of 1/64"),
         ("recipe.optimizer.name: [sgd, nadam]", "recipe.optimizer.name: says what has which keys; vary it in the cells"),
@@ -120,6 +124,13 @@ def test_costs_are_counted_with_the_greatest_values(tuned):
 def test_a_value_that_no_cell_could_have_is_refused_with_its_key(tuned, space, complaint):
     found = tuned(f"model.groups: [1, 16], {space}", trials=2).complaints()
     assert any(line.startswith(f"{AT}: searches.tune.space: {complaint}") for line in found), found
+
+
+def test_cells_that_vary_the_batch_may_have_all_examples_in_it(tuned):
+    planned = tuned(
+        "recipe.clip: [1.0, 2.0], model.groups: [1, 16]", group="    vary: {recipe.batch: [all, 1024]}\n", trials=4
+    ).plan()
+    assert {study["run"]["recipe"]["batch"] for study in planned.of("search").values()} == {45_000, 1024}
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,8 @@ def faults_of_value(cell: Cell, key: str, value: Any, count: int) -> Iterator[st
         yield f"{key}: is varied by {cell.group}; leave it out of one of them"
     elif below.rpartition(".")[2] in KINDS:
         yield f"{key}: says what has which keys; vary it in the cells, and each has a search of its own"
+    elif (key, value) == ("recipe.batch", "all"):
+        yield f"{key}: all is no number to try; write the number, or vary it in the cells, and each has a search of its own"
     else:
         try:
             tried = replace(cell, **{part: having(part, getattr(cell, part), key, value)}, varied={key: value})
