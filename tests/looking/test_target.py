@@ -24,7 +24,8 @@ def planned(scale: str) -> plan.Plan:
         ("results/tables/table1.pdf", 'nothing makes results/tables/table1.pdf. Did you mean "results/tables/table1.md"?'),
         (
             "table1.csv",
-            "table1.csv is no target; ask for table1, or for one of: results/tables/table1.csv, results/tables/table1.md, results/tables/table1.tex",
+            "table1.csv is no target; ask for table1, or for one of: "
+            + ", ".join(f"results/tables/table1.{suffix}" for suffix in ("csv", "md", "tex")),
         ),
         ("laptop", "laptop is a paper that this command does not build; add: --config scale=laptop 'papers=[\"laptop\"]'"),
         (

@@ -13,6 +13,7 @@ SPACE = (
     "recipe.optimizer.learning_rate: {log_uniform: [1.0e-4, 1.0e-2]}, recipe.clip: {uniform: [0.1, 20]}, "
     "recipe.epochs: {integers: [10, 90]}, recipe.batch: [512, 1024], model.groups: [1, 16]"
 )
+COVERED = "    sampler: covered\n    split: {validation: 5000}\n"
 KEYS = ["model.groups", "recipe.batch", "recipe.clip", "recipe.epochs", "recipe.optimizer.learning_rate"]
 
 
@@ -110,6 +111,10 @@ def test_costs_are_counted_with_the_greatest_values(tuned):
         ("recipe.epochs: {integers: [0, 90]}", "recipe.epochs = 0: must be a whole number above 0"),
         ("recipe.batch: {uniform: [512, 1024]}", "recipe.batch = 512.0: must be a whole number above 0"),
         ("recipe.batch: [512, 60000]", "with recipe.batch: 60000: recipe.batch: must be at most 45000"),
+        (
+            "recipe.batch: [all, 4096]",
+            "recipe.batch: all is no number to try; write the number, or vary it in the cells, and each has a search of its own",
+        ),
         ("recipe.steps: [100, 200]", "with recipe.steps: 100: the recipe has both epochs and steps"),
         ("model.width: [1.0, 0.3]", "with model.width: 0.3: model.width: must be a multiple of 1/64"),
         ("recipe.optimizer.name: [sgd, nadam]", "recipe.optimizer.name: says what has which keys; vary it in the cells"),
@@ -119,6 +124,13 @@ def test_costs_are_counted_with_the_greatest_values(tuned):
 def test_a_value_that_no_cell_could_have_is_refused_with_its_key(tuned, space, complaint):
     found = tuned(f"model.groups: [1, 16], {space}", trials=2).complaints()
     assert any(line.startswith(f"{AT}: searches.tune.space: {complaint}") for line in found), found
+
+
+def test_cells_that_vary_the_batch_may_have_all_examples_in_it(tuned):
+    planned = tuned(
+        "recipe.clip: [1.0, 2.0], model.groups: [1, 16]", group="    vary: {recipe.batch: [all, 1024]}\n", trials=4
+    ).plan()
+    assert {study["run"]["recipe"]["batch"] for study in planned.of("search").values()} == {45_000, 1024}
 
 
 @pytest.mark.parametrize(
@@ -163,6 +175,89 @@ def test_a_range_that_cannot_be_is_refused(tuned, space, complaint):
 def test_a_search_that_its_cells_cannot_have_is_refused(tuned, given, complaint):
     found = tuned(**given).complaints()
     assert any(line.startswith(f"{AT}: {complaint}") for line in found), found
+
+
+def of_trials(configuration, **recipe: object):
+    """Return the configuration with a recipe `trials` for trials: that of the cells, and these keys."""
+    keys = "".join(f", {key}: {value}" for key, value in recipe.items())
+    text = "{optimizer: {name: sgd, learning_rate: 0.1}, schedule: {name: constant}, batch: 1024, epochs: 50, clip: 1.5"
+    return configuration.change(PAPER, "recipes:\n", f"recipes:\n  trials: {text}{keys}}}\n")
+
+
+def test_trials_of_a_private_cell_are_not_simulated_unless_the_cell_is(tuned):
+    simulating = of_trials(tuned(search="    recipe: trials\n"), simulate=8)
+    (found,) = simulating.complaints()
+    assert found == (
+        f'{AT}: searches.tune.recipe = "trials": simulates trials, which spend far more than their ε, and cifar10 is private; '
+        "leave `simulate` out of them, or simulate cifar10 too"
+    )
+    planned = simulating.change(PAPER, "    epochs: 50\n", "    epochs: 50\n    simulate: 4\n").plan()
+    assert {study["run"]["recipe"]["simulate"] for study in planned.of("search").values()} == {8}
+
+
+def test_a_private_cell_has_no_search_over_simulations(tuned):
+    (found,) = tuned("model.groups: [1, 16], recipe.simulate: [2, 4]", trials=4).complaints()
+    assert found.startswith(f"{AT}: searches.tune.space.recipe.simulate = [2, 4]: simulates trials, which spend far more")
+
+
+def test_trials_of_a_cell_whose_noise_is_secret_have_secret_noise(tuned):
+    secret = tuned(search="    recipe: trials\n").change(PAPER, "    epochs: 50\n", "    epochs: 50\n    noise: secret\n")
+    (found,) = of_trials(secret).complaints()
+    assert found == (
+        f'{AT}: searches.tune.recipe = "trials": all trials need `noise: secret` where trainings of cifar10 have it: the seed '
+        "repeats other noise; say it in the recipe of the trials"
+    )
+    planned = secret.change(PAPER, "epochs: 50, clip: 1.5}", "epochs: 50, clip: 1.5, noise: secret}").plan()
+    assert {study["run"]["recipe"]["noise"] for study in planned.of("search").values()} == {"secret"}
+
+
+def test_trials_that_train_by_the_recipe_of_their_cells_have_its_secret_noise(tuned):
+    planned = tuned().change(PAPER, "    epochs: 50\n", "    epochs: 50\n    noise: secret\n").plan()
+    assert {study["run"]["recipe"]["noise"] for study in planned.of("search").values()} == {"secret"}
+
+
+def test_a_search_does_not_try_both_kinds_of_noise(tuned):
+    (found,) = tuned("model.groups: [1, 16], recipe.noise: [repeatable, secret]", trials=4).complaints()
+    assert found.startswith(f'{AT}: searches.tune.space.recipe.noise = ["repeatable", "secret"]: all trials need')
+
+
+@pytest.mark.parametrize("kept", ["{validation: 0}", "{validation: 4999}", "{validation: 5000, by: last}"])
+def test_a_covered_search_holds_out_no_example_that_its_cells_train_on(tuned, kept):
+    here = tuned("model.groups: [1, 16]", COVERED, f"    split: {kept}\n")
+    (found,) = here.change(PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: constant}").complaints()
+    assert found == (
+        f'{AT}: searches.tune.sampler = "covered": cifar10 trains on examples that the trials hold out, and no theorem covers '
+        "what was read of those; hold them out of both, or say another sampler"
+    )
+
+
+@pytest.mark.parametrize("kept", ["{validation: 5000}", "{validation: 6000}"])
+def test_a_covered_search_may_hold_out_what_its_cells_hold_out_too(tuned, kept):
+    assert tuned("model.groups: [1, 16]", COVERED, f"    split: {kept}\n").plan().of("search")
+
+
+def test_training_without_a_budget_may_use_what_its_covered_search_held_out(tuned):
+    here = tuned("model.groups: [1, 16]", COVERED, "    split: {validation: 0}\n")
+    here.change(PAPER, "{name: plateau, factor: 0.5, patience: 3}", "{name: constant}")
+    text = (here.root / "config" / PAPER).read_text().replace(GROUP, "    epsilons: [null]\n")
+    (here.root / "config" / PAPER).write_text(
+        text.replace("    epsilons: [7.42] # left open\n", "").replace("    epsilons: [7.42]\n", "")
+    )
+    assert here.plan().of("search")
+
+
+def test_the_authors_protocol_trains_on_what_a_covered_search_holds_out(configuration):
+    protocol = "    protocol: {targets: [3.0, 7.5, 10.0], sigmas: [2.0, 1.5, 1.0], physical_batch: 128}\n"
+    configuration.change(PAPER, GROUP, GROUP + protocol)
+    configuration.change(PAPER, "    prune_below: 0.15", "    sampler: covered\n    prune_below: 0.15")
+    (found,) = configuration.complaints()
+    assert found.startswith(f'{AT}: searches.groups.sampler = "covered": cifar10 trains on examples that the trials hold out')
+
+
+def test_a_search_that_models_name_is_held_to_the_same(configuration):
+    configuration.change(PAPER, "    epsilon: 7.42 # left", "    recipe: trials\n    epsilon: 7.42 # left")
+    (found,) = of_trials(configuration, simulate=8).complaints()
+    assert found.startswith(f'{AT}: searches.groups.recipe = "trials": simulates trials')
 
 
 def test_training_without_a_budget_is_tuned_without_one(tuned):

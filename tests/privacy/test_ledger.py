@@ -12,7 +12,18 @@ from dp_accounting.rdp import RdpAccountant
 
 from dpvision.privacy.accounting import ORDERS, Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
-from dpvision.privacy.ledger import counted, ledger, no_ledger, parts_of, simulated_ledger
+from dpvision.privacy.ledger import (
+    PUBLIC_FEATURES,
+    PUBLIC_START,
+    counted,
+    ledger,
+    no_ledger,
+    parts_of,
+    price,
+    simulated_ledger,
+    spent,
+)
+from dpvision.privacy.mechanism import mechanism_of
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
 RUN = Mechanism(0.02, 1.7, 1000)
@@ -121,3 +132,64 @@ def test_the_price_of_a_covered_search_is_that_of_another_accountant():
     search = {"study": "rates", **counted([RUN]), "covered": {"mean_trials": 15, "possible": counted([RUN])}}
     (found,) = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [search])["searches"]
     assert found["epsilon_covered"] == pytest.approx(accountant.get_epsilon(1e-5), rel=2e-3)
+
+
+READ = "the examples that the search held out and this run trains on"
+
+
+@pytest.fixture
+def chosen(run_spec):
+    """Return the ledger of a run that holds out so much, by what a search chose whose trials held out 437 examples."""
+
+    def make(validation: int, by: str = "permutation", old: bool = False, **changes) -> dict:
+        search = {"run": run_spec(), "space": {"recipe.clip": [1.0, 2.0]}, "trials": 2, **changes.pop("search", {})}
+        privacy = price(search, [{"recipe.clip": 1.0}])
+        if old:
+            del privacy["split"]
+        run = run_spec({"data.validation": validation, "data.by": by, **changes})
+        return spent(run, mechanism_of(run), {"study": {"values": {"recipe.clip": 1.0}, "privacy": privacy}})
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("validation", "by", "old"),
+    [(0, "permutation", False), (436, "permutation", False), (437, "last", False), (0, "first", True)],
+)
+def test_it_says_where_the_run_trains_on_what_the_search_held_out_and_read(chosen, validation, by, old):
+    said = chosen(validation, by, old)
+    assert said["not_accounted"][-1].startswith(READ)
+    (search,) = said["searches"]
+    assert f"No ε here holds for {READ}" in search["meaning"]
+    assert "holds for this search" not in search["meaning"]
+
+
+@pytest.mark.parametrize(("validation", "old"), [(437, False), (500, False), (437, True)])
+def test_all_trials_composed_hold_where_the_run_holds_out_what_the_search_did(chosen, validation, old):
+    said = chosen(validation, old=old)
+    assert not any(line.startswith(READ) for line in said["not_accounted"])
+    (search,) = said["searches"]
+    assert "which holds for this search" in search["meaning"]
+    assert READ not in search["meaning"]
+
+
+def test_a_covered_search_says_so_too(chosen):
+    meanings = [chosen(held, search={"sampler": "covered"})["searches"][0]["meaning"] for held in (0, 437)]
+    assert [READ in meaning for meaning in meanings] == [True, False]
+
+
+@pytest.mark.parametrize(("validation", "trained"), [(0, True), (437, False)])
+def test_a_release_needs_what_a_search_held_out_to_be_public(chosen, validation, trained):
+    needs = chosen(validation, **{"recipe.noise": "secret"})["release"]["needs"]
+    (line,) = (line for line in needs if "the search held out are public" in line)
+    assert line.endswith(", and this run trains on them") == trained
+
+
+@pytest.mark.parametrize(
+    ("changes", "public"),
+    [({"start": {"run": "before", "take": "last"}}, PUBLIC_START), ({"data.kind": "features"}, PUBLIC_FEATURES)],
+)
+def test_a_release_needs_what_the_run_was_given_to_be_public(run_spec, changes, public):
+    for run, there in ((run_spec({"recipe.noise": "secret"}), False), (run_spec({"recipe.noise": "secret", **changes}), True)):
+        said = spent(run, mechanism_of(run), {})
+        assert (public in said["release"]["needs"], public in said["not_accounted"]) == (there, there)

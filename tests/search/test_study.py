@@ -352,6 +352,7 @@ def test_it_says_what_a_ledger_needs_to_charge_for_it(place, pretend):
         "sampling_rate": q,
         "noise_multiplier": calibrate(7.42, 1e-4, q, steps),
         "steps": steps,
+        "split": {"validation": 437, "by": "permutation"},
     }
     assert best["pruned"] == 0
     assert set(best) == {"study", "values", "validation_top1", "trials", "pruned", "privacy"}
@@ -368,6 +369,7 @@ def test_trials_that_differ_in_batch_and_length_are_each_charged_their_own(place
         "each": [
             {"trials": 1, "sampling_rate": q, "noise_multiplier": sigma, "steps": steps} for q, sigma, steps in sorted(expected)
         ],
+        "split": {"validation": 437, "by": "permutation"},
     }
     rows = {(float(row["sampling_rate"]), float(row["sigma"]), int(row["steps"])) for row in here.rows()}
     assert rows == expected

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpvision.code import code_digest
 from dpvision.config.base import Name
-from dpvision.config.cells import Split, Start
+from dpvision.config.cells import Start
 from dpvision.config.claims import Claim
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
@@ -246,8 +246,8 @@ class _Loader:
         study, searched = None, dict[str, str]()
         if cell.at["search"]:
             search = paper.here.searches[cell.at["search"]]
-            by = paper.here.recipes[search.recipe] if search.recipe else recipe
-            held_out = search.split or (Split(validation=dataset.validation) if cells.protocol else split)
+            by = checks.recipe_of_trials(cell, paper.here)
+            held_out = checks.split_of_trials(cell, paper.here, dataset)
             epsilon = search.epsilon or cell.at["epsilon"]
             given = epsilon == "solve" or (by.steps is None and by.epochs is None)
             level = specs.budget_spec(epsilon, cells.delta, cell.at.get("sigma") if given else None)

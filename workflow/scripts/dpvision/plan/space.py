@@ -9,7 +9,7 @@ from typing import Any
 EDGE = 1 / 20  # share of a range of real numbers, on its own scale: a value nearer to the end is at the end
 
 Values = list[Any] | dict[str, list[Any]]
-SPENDING = {"recipe.batch", "recipe.epochs", "recipe.steps"}  # what q, σ and steps of a trial depend on
+SPENDING = {"recipe.batch", "recipe.epochs", "recipe.steps", "recipe.simulate"}  # what q, σ and steps of a trial depend on
 
 
 def kind(values: Values) -> list[str]:

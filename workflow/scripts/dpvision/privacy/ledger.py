@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dpvision.data.prepared import split_of
 from dpvision.plan import specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
-from dpvision.privacy.mechanism import possible_trials, trial_mechanisms
+from dpvision.privacy.mechanism import done, possible_trials, trial_mechanisms
 from dpvision.training.schedules import follows_validation
 
 NEIGHBOURS = "add or remove one training example"
@@ -39,6 +40,7 @@ UNCHOSEN = (
     "best of several spends what a search does"
 )
 SEARCHED = "that ε is the one with what the searches spent, epsilon_covered or epsilon_all_composed, and not this run's alone"
+CHOSEN_BY = "that the examples that the search held out are public: it chose by them, without noise{trained}"
 SIMULATION = (
     "batch and noise are those of the training that is simulated divided by k, its steps are kept, so that every step has "
     "the same noise for its signal (Sander et al. 2023); the guarantee is that of what was done, which is next to none"
@@ -63,7 +65,8 @@ NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
 ]
-
+READ = "the examples that the search held out and this run trains on: the search read them without noise"
+TRAINED_ON = READ + ", so that no ε with the search in it holds for them"
 
 COVERED = (
     "epsilon_covered: the found values and this run, by composition; the search is the best of a geometric number of "
@@ -71,6 +74,13 @@ COVERED = (
     "and Steinke 2022, theorem 2). Their number and all trials but the best stay secret: a release must leave out the "
     "search's own records. Accuracies on held-out examples count as public"
 )
+COMPOSED = (
+    "epsilon_all_composed: all trials and this run as one adaptive composition{holds}; "
+    "epsilon_if_random: the best of a geometric number of trials with this mean at the search's own level "
+    "(Papernot and Steinke 2022), which would hold had each trial drawn its values at random"
+)
+HOLDS = ", which holds for this search"
+HOLDS_NOT = ". No ε here holds for " + READ
 
 
 def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict]) -> dict[str, Any]:
@@ -81,24 +91,42 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
     if (divisor := specs.simulated(spec)) > 1:
         return simulated_ledger(*arguments, divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
+    searches = [{**search, "trained_on": _trains_on_held_out(spec, search)} for search in searches]
     said = ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")))
     if not specs.is_repeatable(spec):
         del said["repeatable"]
         said["release"] = {"noise": SECRET, "needs": list(_needs(spec, searches))}
-    if public := [PUBLIC_START] * ("start" in spec) + [PUBLIC_FEATURES] * (spec["data"].get("kind") == "features"):
-        said["not_accounted"] = [*said["not_accounted"], *public]
+    said["not_accounted"] += _taken_as_public(spec)
     return said
+
+
+def _taken_as_public(spec: specs.Spec) -> list[str]:
+    """Return what a run has of others' data: the weights that it began with, the network that made its features."""
+    return [PUBLIC_START] * ("start" in spec) + [PUBLIC_FEATURES] * (spec["data"].get("kind") == "features")
+
+
+def _trains_on_held_out(run: specs.Spec, search: dict[str, Any]) -> bool:
+    """Tell whether a run trains on examples that a search held out; `search` is the `privacy` part of its best.json.
+
+    An older best.json does not say which these were. Then some are trained on if the run holds none out.
+    """
+    if "split" not in search:
+        return not run["data"]["validation"]
+    read, kept = (split_of(data)[1] for data in ({**run["data"], **search["split"]}, run["data"]))
+    return bool(np.setdiff1d(read, kept).size)
 
 
 def _needs(spec: specs.Spec, searches: list[dict]) -> Iterator[str]:
     """Yield what a release of weights needs beside secret noise."""
-    yield from (RELEASED, PUBLIC, UNCHOSEN)
+    yield from (RELEASED, PUBLIC, UNCHOSEN, *_taken_as_public(spec))
     steered = ["the learning rate"] * follows_validation(spec["recipe"]["schedule"]["name"])
     steered += ["the end of the training"] * bool(spec["recipe"].get("stop"))
     if steered:
         yield HELD_OUT.format(what=" and ".join(steered))
     if searches:
         yield SEARCHED
+        trained = any(search["trained_on"] for search in searches)
+        yield CHOSEN_BY.format(trained=", and this run trains on them" if trained else "")
 
 
 def ledger(
@@ -111,7 +139,10 @@ def ledger(
     chooser: str | None = "validation",
     stops: bool = False,
 ) -> dict:
-    """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose."""
+    """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose.
+
+    A search is the `privacy` part of its best.json, with its name, and whether the run trains on what it held out.
+    """
     delta = budget["delta"]
     prv, pld, curve = _tighter(mechanism, delta)
     epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv, "pld": pld}
@@ -135,6 +166,7 @@ def ledger(
             *[STOPS] * stops,
             *NOT_ACCOUNTED,
             *["the choice made by the search: see searches"] * bool(searches),
+            *[TRAINED_ON] * any(search.get("trained_on") for search in searches),
         ],
         "repeatable": REPEATABLE,
     }
@@ -152,16 +184,16 @@ def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: di
     """Return the ledger of a simulation: what the training that it stands for would spend, and what this one did."""
     simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
     kept = ("epsilon", "curve", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
-    done = Mechanism(mechanism.q / divisor, mechanism.sigma / divisor, mechanism.steps)
+    did = done(mechanism, divisor)
     return {
         "private": False,
         "epsilon": None,
         "meaning": "simulated, not private: " + SIMULATION,
         "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept if key in simulated}},
         "done": {
-            "sampling_rate": done.q,
-            "noise_multiplier": done.sigma,
-            "epsilon": {"rdp": done.epsilon(budget["delta"])},
+            "sampling_rate": did.q,
+            "noise_multiplier": did.sigma,
+            "epsilon": {"rdp": did.epsilon(budget["delta"])},
         },
         "repeatable": REPEATABLE,
     }
@@ -188,7 +220,9 @@ def price(search: specs.Spec, trials: list[dict[str, Any]]) -> dict[str, Any]:
     """
     if search["run"]["budget"] is None:
         return {"private": False}
-    found = counted(trial_mechanisms(search, trials))
+    data = search["run"]["data"]
+    split = {"validation": data["validation"], "by": data.get("by", "permutation")}
+    found = counted(trial_mechanisms(search, trials)) | {"split": split}
     if search.get("sampler") == "covered":
         found["covered"] = {"mean_trials": search["trials"], "possible": counted(possible_trials(search))}
     return found
@@ -226,16 +260,12 @@ def _search(run: Mechanism, delta: float, search: dict) -> dict:
             "study": search["study"],
             "mean_trials": mean,
             "epsilon_covered": epsilon_of(selection_rdp(dearest, mean) + run.rdp(), delta),
-            "meaning": COVERED,
+            "meaning": COVERED + (HOLDS_NOT if search.get("trained_on") else ""),
         }
     return {
         "study": search["study"],
         "trials": trials,
         "epsilon_all_composed": epsilon_of(sum(count * rdp for count, rdp in parts) + run.rdp(), delta),
         "epsilon_if_random": selection_epsilon(trial, trials, delta),
-        "meaning": (
-            "epsilon_all_composed: all trials and this run as one adaptive composition, which holds for this search; "
-            "epsilon_if_random: the best of a geometric number of trials with this mean at the search's own level "
-            "(Papernot and Steinke 2022), which would hold had each trial drawn its values at random"
-        ),
+        "meaning": COMPOSED.format(holds="") + HOLDS_NOT if search.get("trained_on") else COMPOSED.format(holds=HOLDS),
     }

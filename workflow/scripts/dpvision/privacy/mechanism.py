@@ -30,9 +30,18 @@ def solved(run: specs.Spec) -> specs.Spec:
 
 
 def trial_mechanisms(search: specs.Spec, trials: list[dict[str, Any]]) -> list[Mechanism]:
-    """Return q, σ and steps of each trial of a search, by its values: a searched batch or length has its own."""
-    found = [mechanism_of(solved(specs.with_values(search["run"], values))) for values in trials]
-    return [mechanism for mechanism in found if mechanism]  # each has one, or none has: such a search is not private
+    """Return q, σ and steps of each trial of a search, by its values: a searched batch or length has its own.
+
+    Of a simulated trial they are those of what was done, as that is what its outcome spends.
+    """
+    runs = [solved(specs.with_values(search["run"], values)) for values in trials]
+    found = [(mechanism_of(run), specs.simulated(run)) for run in runs]
+    return [done(each, divisor) for each, divisor in found if each]  # each has one, or none has: such a search is not private
+
+
+def done(simulated: Mechanism, divisor: int) -> Mechanism:
+    """Return what a simulation did, by what it stands for; of a training that simulates nothing, `divisor` is 1."""
+    return Mechanism(simulated.q / divisor, simulated.sigma / divisor, simulated.steps)
 
 
 def possible_trials(search: specs.Spec) -> list[Mechanism]:

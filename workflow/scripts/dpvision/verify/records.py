@@ -68,6 +68,8 @@ def _price_of_trials(spec: specs.Spec, best: dict[str, Any], trials: list[dict[s
         yield from equal(where, "privacy of trials without a budget", expected, said)
         return
     yield from equal(where, "privacy.trials", best["trials"], said["trials"])
+    if "split" in said:  # an older best.json does not say it
+        yield from equal(where, "privacy.split by the spec", expected["split"], said["split"])
     yield from _same_mechanisms(where, "privacy", parts_of(expected), parts_of(said))
     if "covered" in expected and "covered" in said:
         one, other = expected["covered"], said["covered"]

@@ -6,6 +6,7 @@ from dpvision.plan.checks.data import of_datasets, of_features, of_folders, of_w
 from dpvision.plan.checks.files import of_claims, of_files, of_left_out, of_overlays, of_parts, of_scale, of_settings
 from dpvision.plan.checks.paper import of_paper
 from dpvision.plan.checks.published import of_published, of_rows
+from dpvision.plan.checks.searches import recipe_of_trials, split_of_trials
 from dpvision.plan.checks.starts import cell_before, of_starts
 
 __all__ = [
@@ -27,4 +28,6 @@ __all__ = [
     "of_settings",
     "of_starts",
     "of_weights",
+    "recipe_of_trials",
+    "split_of_trials",
 ]

@@ -7,7 +7,7 @@ from dpvision.config.cells import Cells, PaperProtocol
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
 from dpvision.plan.checks.recipes import of_first_step, of_held_out, of_recipe, of_views
-from dpvision.plan.checks.searches import faults_of_value, of_space, split_of_trials
+from dpvision.plan.checks.searches import faults_of_value, of_space, of_trials, split_of_trials
 from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Documents, complaint, unknown
 from dpvision.plan.stages import ANALYSES
@@ -96,8 +96,9 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             else:
                 value = functools.reduce(getattr, path[1:], cell.recipe)
                 yield complaint(documents, ("recipes", cell.at["recipe"], *path[1:]), fault, value)
-        if cell.at["search"] and cell.at["protocol"] == "clean" and not split_of_trials(cell, paper).validation:
+        if cell.at["search"] and cell.at["protocol"] == "clean" and not split_of_trials(cell, paper, dataset).validation:
             yield complaint(documents, (*group, "split"), "leaves its search no held-out examples to choose by")
+        yield from of_trials(cell, paper, dataset, documents)
         for fault in of_first_step(cell, count):
             yield complaint(documents, group, fault)
         if paper.cells[cell.group].attack in paper.attacks:

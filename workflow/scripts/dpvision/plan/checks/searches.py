@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from dpvision.config.cells import Split
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
+from dpvision.config.recipes import Recipe
 from dpvision.errors import UserError
 from dpvision.models.options import Network
 from dpvision.plan import space
@@ -84,15 +85,51 @@ def _faults_with(name: str, model: Network, key: str, choice: Any) -> Iterator[s
     yield from (f"{fault} (for {name})" for at, fault in tried.faults(private=True) if at == option)
 
 
-def split_of_trials(cell: Cell, paper: Paper) -> Split:
+def split_of_trials(cell: Cell, paper: Paper, dataset: Dataset) -> Split:
+    """Return the division of the training examples that the trials of a cell's search train on."""
     search = paper.searches.get(cell.at["search"])
-    return (search and search.split) or cell.split
+    if search and search.split:
+        return search.split
+    return cell.split if cell.at["protocol"] == "clean" else Split(validation=dataset.validation)
+
+
+def recipe_of_trials(cell: Cell, paper: Paper) -> Recipe:
+    """Return the recipe that the trials of a cell's search train by."""
+    search = paper.searches.get(cell.at["search"])
+    return paper.recipes.get(search.recipe or "", cell.recipe) if search else cell.recipe
+
+
+def of_trials(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
+    """Yield what is wrong with the trials of a private cell's search: its ledger could not say what they spent."""
+    name = cell.at["search"]
+    if name not in paper.searches or cell.at["epsilon"] is None or cell.recipe.simulate:
+        return
+    search, by, held_out = paper.searches[name], recipe_of_trials(cell, paper), split_of_trials(cell, paper, dataset)
+    varied = search.as_spec()["space"]
+
+    def fault(key: str, says: str) -> str:
+        if key in varied:
+            return complaint(documents, ("searches", name, "space", key), says, varied[key])
+        return complaint(documents, ("searches", name, "recipe"), says, search.recipe)
+
+    if by.simulate or "recipe.simulate" in varied:
+        spends = f"simulates trials, which spend far more than their ε, and {cell.group} is private"
+        yield fault("recipe.simulate", f"{spends}; leave `simulate` out of them, or simulate {cell.group} too")
+    noises = varied.get("recipe.noise", [by.noise])
+    if "secret" in varied.get("recipe.noise", [cell.recipe.noise]) and {*noises} != {"secret"}:
+        need = f"all trials need `noise: secret` where trainings of {cell.group} have it: the seed repeats other noise"
+        yield fault("recipe.noise", f"{need}; say it in the recipe of the trials")
+    kept = cell.split.validation if cell.split.by == held_out.by else 0
+    if search.sampler == "covered" and held_out.validation > kept:
+        trained = f"{cell.group} trains on examples that the trials hold out, and no theorem covers what was read of those"
+        remedy = "hold them out of both, or say another sampler"
+        yield complaint(documents, ("searches", name, "sampler"), f"{trained}; {remedy}", search.sampler)
 
 
 def of_space(cell: Cell, paper: Paper, dataset: Dataset, documents: Documents) -> Iterator[str]:
     """Yield what would be wrong with a cell that had a value of its search: the first fault of each key."""
     name = cell.at["search"]
-    search, count = paper.searches[name], dataset.train - split_of_trials(cell, paper).validation
+    search, count = paper.searches[name], dataset.train - split_of_trials(cell, paper, dataset).validation
     if count <= 0:
         below = f"must be below {dataset.train}, the training examples it is taken from"
         yield complaint(documents, ("searches", name, "split", "validation"), below)
@@ -121,6 +158,8 @@ def faults_of_value(cell: Cell, key: str, value: Any, count: int) -> Iterator[st
         yield f"{key}: is varied by {cell.group}; leave it out of one of them"
     elif below.rpartition(".")[2] in KINDS:
         yield f"{key}: says what has which keys; vary it in the cells, and each has a search of its own"
+    elif (key, value) == ("recipe.batch", "all"):
+        yield f"{key}: all is no number to try; write the number, or vary it in the cells, and each has a search of its own"
     else:
         try:
             tried = replace(cell, **{part: having(part, getattr(cell, part), key, value)}, varied={key: value})
