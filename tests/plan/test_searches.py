@@ -113,7 +113,8 @@ def test_costs_are_counted_with_the_greatest_values(tuned):
         ("recipe.batch: [512, 60000]", "with recipe.batch: 60000: recipe.batch: must be at most 45000"),
         (
             "recipe.batch: [all, 4096]",
-            "recipe.batch: all is no number to try; write the number, or vary it in the cells, and each has a search of its own",
+            "recipe.batch: all is no number to try; write the number, or vary it in the cells, "
+            "and each has a search of its own",
         ),
         ("recipe.steps: [100, 200]", "with recipe.steps: 100: the recipe has both epochs and steps"),
         ("model.width: [1.0, 0.3]", "with model.width: 0.3: model.width: must be a multiple of 1/64"),
