@@ -10,12 +10,14 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jobs
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from dpvision.data.prepared import data_part, load
 from dpvision.errors import UserError
@@ -28,7 +30,7 @@ from dpvision.training import record, run
 from dpvision.training.checkpoint import Checkpoint
 from dpvision.training.evaluate import evaluate
 from dpvision.training.owner import owned
-from dpvision.training.record import finite, read_network, write_record
+from dpvision.training.record import finite, metrics, read_network, write_record
 from dpvision.training.underway import UnderWay
 
 PHYSICAL, MEMORY = 64, 4000
@@ -563,3 +565,17 @@ def test_a_run_of_secret_noise_says_what_its_release_needs_and_its_ledger_follow
     mechanism = Mechanism(ledger["sampling_rate"], ledger["noise_multiplier"], ledger["steps"]["made"])
     assert finite(spent(spec, mechanism, {})) == ledger
     assert "release" not in spent({**spec, "recipe": {**spec["recipe"], "noise": "repeatable"}}, mechanism, {})
+
+
+@pytest.mark.parametrize(("best", "looks"), [(3, 3), (2, 6)])
+def test_the_last_epoch_is_looked_at_once_though_it_is_the_best(best, looks):
+    network = nn.Linear(2, 2)
+    seen = []
+    made = SimpleNamespace(
+        network=network, train="train", validation="validation", test="test", made=9, history=[{}] * 3, chooser="validation"
+    )
+    made.best = {"epoch": best, "weights": network.state_dict()}
+    made.average, made.evaluate = None, lambda examples, _: seen.append(examples) or {"top1": 0.5}
+    found = metrics(made)
+    assert len(seen) == looks
+    assert found["best_epoch"]["epoch"] == best and found["best_epoch"]["test"] == found["last_step"]["test"]

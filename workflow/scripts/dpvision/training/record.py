@@ -44,15 +44,21 @@ def metrics(training: "Training") -> dict[str, Any]:
         sets = {"train": training.train, "validation": training.validation, "test": training.test}
         return {name: training.evaluate(examples, network) for name, examples in sets.items() if examples is not None}
 
-    found: dict[str, Any] = {"last_step": {"step": training.made, **of(training.network)}}
+    last = of(training.network)
+    found: dict[str, Any] = {"last_step": {"step": training.made, **last}}
     if training.chooser:
-        network = copy.deepcopy(training.network)
-        network.load_state_dict(training.best["weights"])
         by = {"epoch": training.best["epoch"], "chosen_by": f"{training.chooser} top1"}
-        found["best_epoch"] = by | of(network)
+        found["best_epoch"] = by | (last if training.best["epoch"] == len(training.history) else of(_best(training)))
     if training.average:
         found["averaged"] = of(training.average.network)
     return found
+
+
+def _best(training: "Training") -> nn.Module:
+    """Return the network with the weights of the epoch that the validation examples found best."""
+    network = copy.deepcopy(training.network)
+    network.load_state_dict(training.best["weights"])
+    return network
 
 
 def write_record(
