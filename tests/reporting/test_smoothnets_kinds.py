@@ -140,3 +140,15 @@ def test_every_table_and_figure_is_made(made, scale):
     for name, spec in planned.artifacts.items():
         if spec["kind"] != "claims":
             made(name, scale)
+
+
+def test_kept_records_without_weights_have_no_row_of_parameters(made, monkeypatch):
+    whole = fill
+    monkeypatch.setitem(globals(), "fill", lambda file: None if file.suffix == ".safetensors" else whole(file))
+    rows, text = made("smoothnets_table2_found")
+    assert {row["metric"] for row in rows} == {"top1"} and "no finite value" not in text
+
+
+def test_a_panel_in_which_there_is_nothing_to_draw_is_left_out(made):
+    _, text = made("smoothnets_components_activation", "simulate")
+    assert ">private<" in text and ">not private<" not in text

@@ -24,6 +24,10 @@ class Records:
         return self._cached(name, folder, _csv_rows)
 
     def parameters(self, folder: str) -> int | None:
+        """Count a trained network's parameters; None where its weights are not kept."""
+        file = self.files.get(("weights.safetensors", folder))
+        if file is None or not file.exists():
+            return None
         return self._cached("weights.safetensors", folder, _parameter_count)
 
     def _cached(self, name: str, folder: str, read: Callable[[Path], Any]) -> Any:

@@ -1,5 +1,6 @@
 """Accuracy by one component of a network, private beside not private: equal networks but for it are joined by a line."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dpvision.config.artifacts import FigureOfCells
@@ -91,6 +92,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
 
     x = frame["component"].iloc[0]
     panels = [(str(name), part) for name, part in frame.groupby("privacy", sort=False)] if x != "privacy" else [("", frame)]
+    panels = [panel for panel in panels if x == "ratio" or any(_lines(panel[1], x))] or panels[:1]
     figure, axes = plt.subplots(1, len(panels), figsize=(1.2 + 4.4 * len(panels), 3.6), squeeze=False)
     for axis, (title, part) in zip(axes[0], panels, strict=True):
         _draw_panel(axis, part, x, elsewhere=AUTHORS not in set(frame["of"]))
@@ -106,14 +108,11 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", x: str, elsewhere: bool) -> Non
         _draw_ratios(axis, there)
         return
     of_authors: set = set()
-    for of, rows in there.groupby("of", sort=False):
-        same = [name for name in ("model", "privacy", *OPTIONS) if name != x]
-        for _, line in rows.groupby(same, sort=False, dropna=False):
-            if len(line) > 1:
-                places = line["x"].map(ORDER[x].index).sort_values(kind="stable")
-                first = of not in axis.get_legend_handles_labels()[1]
-                axis.plot(places, line.loc[places.index, "accuracy"], label=of if first else None, **LOOKS[str(of)])
-                of_authors.update(line["x"] if of == AUTHORS else ())
+    for of, line in _lines(there, x):
+        places = line["x"].map(ORDER[x].index).sort_values(kind="stable")
+        first = of not in axis.get_legend_handles_labels()[1]
+        axis.plot(places, line.loc[places.index, "accuracy"], label=of if first else None, **LOOKS[of])
+        of_authors.update(line["x"] if of == AUTHORS else ())
     axis.margins(y=0.15)  # for the words below
     axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
     axis.legend(loc="best")
@@ -121,6 +120,15 @@ def _draw_panel(axis: Any, part: "pd.DataFrame", x: str, elsewhere: bool) -> Non
     if absent:
         said = ELSEWHERE if elsewhere else NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
         axis.text(0.02, 0.02, said, transform=axis.transAxes, fontsize=7)
+
+
+def _lines(part: "pd.DataFrame", x: str) -> "Iterator[tuple[str, pd.DataFrame]]":
+    """Yield the networks that are equal but for one component, with whose they are."""
+    same = [name for name in ("model", "privacy", *OPTIONS) if name != x]
+    for of, rows in part[part["x"].notna()].groupby("of", sort=False):
+        for _, line in rows.groupby(same, sort=False, dropna=False):
+            if len(line) > 1:
+                yield str(of), line
 
 
 def _draw_ratios(axis: Any, there: "pd.DataFrame") -> None:

@@ -85,8 +85,10 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
             values = {seed: 100 * metrics[run]["last_step"][split]["top1"] for seed, run in runs.items()}
             printed_of = "top1" if best is None and split == "validation" else None
             rows.append(row(spec, cell, "top1", values, printed_of, "last_step", split) | {"split": split} | about)
-        counted = {seed: (networks.parameters(run) or 0) / 1e6 for seed, run in runs.items()}
-        rows.append(row(spec, cell, "million_parameters", counted, "million_parameters", "last_step", "test") | {"split": None})
+        counted = {seed: count / 1e6 for seed, run in runs.items() if (count := networks.parameters(run))}
+        if counted or not runs:  # kept records have no weights to count
+            of_parameters = row(spec, cell, "million_parameters", counted, "million_parameters", "last_step", "test")
+            rows.append(of_parameters | {"split": None})
         if best is not None:
             price = {seed: _price(ledgers[run]) for seed, run in runs.items()}
             rows.append(row(spec, cell, "epsilon_with_search", price, None) | {"split": None} | about)
