@@ -559,15 +559,24 @@ def test_weights_do_not_leave_out_what_they_have_seen(small):
 def test_a_start_that_means_two_cells_none_or_itself_is_refused(small):
     small.paper["cells"]["before"]["epsilons"] = [None, 8.0]
     small.paper["cells"]["before"]["delta"] = 1.0e-4
-    assert "2 cells of before are meant, and it must be one" in small.complaint()
+    assert "`where` selects 2 cells of before; it must select exactly one" in small.complaint()
     small.paper["cells"]["tuned"]["start"]["where"] = {"epsilon": 3.0}
-    assert "0 cells of before are meant" in small.complaint()
+    assert "`where` selects no cells of before" in small.complaint()
     small.paper["cells"]["tuned"]["start"] |= {"where": {"epsilon": 8.0}}
     small.plan()
     small.paper["cells"]["before"]["start"] = {"cells": "tuned"}
     assert "would start from itself" in small.complaint()
     small.paper["cells"]["from_file"] |= {"start": {"cells": "tuned"}, "train": "norms"}  # whose own start is sound
     assert "would start from itself" in small.complaint()
+
+
+def test_a_network_with_auxiliary_classifiers_begins_with_no_weights(small):
+    googlenet = {"family": "torchvision", "label": "GoogLeNet", "network": "googlenet"}
+    small.paper["models"] = dict.fromkeys(small.paper["models"], googlenet)
+    small.paper["cells"].pop("from_file", None)
+    for artifact in small.paper["artifacts"].values():
+        artifact["cells"] = [group for group in artifact["cells"] if group != "from_file"]
+    assert "has auxiliary classifiers, which would begin with what they learnt before" in small.complaint()
 
 
 def test_a_private_run_does_not_begin_with_weights_of_its_own_data(small):

@@ -26,6 +26,10 @@ class Network(Strict):
         """Return whether an example's output depends on the others that pass through with it."""
         return False
 
+    def has_auxiliaries(self) -> bool:
+        """Return whether classifiers other than its head train with it, which a start from weights would not make anew."""
+        return False
+
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with options that are right one by one: the option's key, and why."""
         yield from ()

@@ -58,6 +58,9 @@ class Options(Network):
         stem = "" if self.stem == "original" else f"-{self.stem}"
         return f"{self.network}{stem}{'' if self.relu else '-norelu'}"
 
+    def has_auxiliaries(self) -> bool:
+        return self.network == "googlenet"
+
     def faults(self, private: bool) -> Iterator[tuple[str, str]]:
         if self.stem == "bare" and self.network not in BASIC:
             others = "original" if self.network == "googlenet" else "original, small"

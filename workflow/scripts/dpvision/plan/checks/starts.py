@@ -85,7 +85,7 @@ def _of_start(where: tuple, start: Start, ours: list[Cell], known: _Known) -> It
     else:
         found = _cells_before(start, known.cells)
         if len(found) != 1:
-            says = f"{len(found)} cells of {start.cells} are meant, and it must be one"
+            says = f"`where` selects {len(found) or 'no'} cells of {start.cells}; it must select exactly one"
             listed = "; ".join(named(cell.at) for cell in found[:3])
             remedy = f": {listed}. Say more in `where`" if found else "; change `where`"
             yield complaint(documents, where, says + remedy)
@@ -103,6 +103,10 @@ def _of_start(where: tuple, start: Start, ours: list[Cell], known: _Known) -> It
     for name, model in {} if seen_by else {cell.at["model"]: cell.model for cell in ours}.items():
         if model.as_spec({"label"}) != network.as_spec({"label"}):
             yield complaint(documents, where, f"{of} is of another network than {name}: one must say what the other says")
+        elif model.has_auxiliaries():
+            yield complaint(
+                documents, where, f"{name} has auxiliary classifiers, which would begin with what they learnt before"
+            )
 
 
 def _of_private(group: str, known: _Known) -> Iterator[str]:
