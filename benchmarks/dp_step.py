@@ -109,7 +109,8 @@ class WholeModelVmap(Clipped):
 
         def loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
             forward: Any = lambda images: functional_call(network, parameters, (images,))  # noqa: E731
-            return losses_of(forward, image[None], label[None]).sum()
+            rows, views = flat(image[None])
+            return losses_of_rows(forward, rows, label[None], views, each_cross_entropy).sum()
 
         self.each = functools.partial(vmap(grad_and_value(loss), (None, 0, 0)), parameters)
         self.clip = clip

@@ -10,7 +10,7 @@ from dpvision.provenance import departures
 
 def simulation(spec: Spec) -> str:
     """Describe the simulation of the cells that are simulated; nothing where none is, or numbers of others are quoted."""
-    if spec["kind"] == "quoted":
+    if spec.get("kind") == "quoted":
         return ""
     divisors = sorted({cell["simulated"] for cell in spec["cells"] if "simulated" in cell})
     if not divisors:
