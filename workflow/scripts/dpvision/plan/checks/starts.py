@@ -23,7 +23,7 @@ def _cells_before(start: Start, cells: list[Cell]) -> list[Cell]:
 
 
 class _Known(NamedTuple):
-    """What there is: a paper's cells, and the files beside it."""
+    """The cells of a paper and the files beside it."""
 
     cells: list[Cell]
     paper: Paper
