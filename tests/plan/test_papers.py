@@ -379,6 +379,23 @@ def test_a_layout_that_no_table_can_have_is_refused_in_the_plan_with_what_is_all
     assert complaint.startswith(f"config/{PAPER}: artifacts.table4.{line}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "option", "name"),
+    [
+        ("{kind: heatmap, x: model, y: epsilonn, metric: {name: top1}}", "y", "epsilonn"),
+        ("{kind: sweep, x: [epsilon, sigma, mu, stepps], metrics: [{name: top1}]}", "x[3]", "stepps"),
+        ("{kind: sweep, x: [epsilon], lines: [modle], metrics: [{name: top1}]}", "lines[0]", "modle"),
+        ("{kind: by_epsilon, levels: [1.0], lines: model, panels: datset, metric: {name: top1}}", "panels", "datset"),
+    ],
+)
+def test_an_axis_that_is_no_coordinate_of_its_cells_is_refused_in_the_plan(configuration, kind, option, name):
+    figure = kind.replace("{", "{title: A figure, cells: [cifar10], ", 1)
+    configuration.change(PAPER, "artifacts:\n", f"artifacts:\n  drawn: {figure}\n")
+    (complaint,) = configuration.complaints()
+    said = f'artifacts.drawn.{option} = "{name}": there is no coordinate "{name}" of its cells. Did you mean '
+    assert complaint.startswith(f"config/{PAPER}: {said}")
+
+
 def test_a_scale_may_have_papers_of_its_own(configuration):
     shutil.copytree(configuration.root / "config/papers/scalenorm", configuration.root / "config/papers/other")
     for name in ("demo.yaml", "simulate.yaml"):

@@ -103,6 +103,15 @@ def test_a_variation_that_cannot_be_is_refused_with_what_is_varied(configuration
     assert any(line.startswith(f"{AT}: {complaint}") for line in found), found
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("vary: {recipe: [{clip: 1.0}]}", 'vary.recipe = [{"clip": 1.0}]'), ("points: [{recipe: 5}]", "points[0].recipe = 5")],
+)
+def test_a_key_that_is_not_dotted_cannot_be_varied(configuration, text, value):
+    found = configuration.change(PAPER, GROUP, f"{GROUP}    {text}\n").complaints()
+    assert found == [f"{AT}.{value}: must be a dotted key, as in recipe.clip"]
+
+
 def test_a_value_that_stands_twice_is_refused(configuration):
     found = configuration.change(PAPER, GROUP, f"{GROUP}    vary: {{recipe.clip: [1.0, 1.0]}}\n").complaints()
     assert found == [f"{AT}.vary.recipe.clip = [1.0, 1.0]: 1.0 is listed more than once"]

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from dpvision.models.options import Network
 
 
+SPENT = ("sigma", "steps", "epochs", "mu")
+"""What the ledger of a training says, whether it was given or solved."""
+
+
 class Artifact(Strict):
     """Options that artifacts of every kind have."""
 
@@ -46,6 +50,9 @@ class OfCells(Artifact):
     """Groups of cells that it shows."""
     epsilons: Distinct[Epsilon | None] | None = None
     """Levels of ε that it shows; all those of its cells where absent."""
+
+    COORDINATES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Options that name coordinates of its cells -> what they may name besides."""
 
 
 class Table(OfCells):

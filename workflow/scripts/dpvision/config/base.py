@@ -15,8 +15,9 @@ PATTERNS = {  # what a message says instead of the pattern
     r"^[0-9a-f]{32}$": "an MD5: 32 hexadecimal digits, small letters",
     r"^[0-9a-f]{64}$": "a SHA-256: 64 hexadecimal digits, small letters",
     r"^timm/[a-z0-9_]+$": "a name of timm's behind timm/, as in timm/vit_base_patch16_224",
+    r"^[^.]+\..+$": "a dotted key, as in recipe.clip",
 }
-NAME, MD5, SHA256, TIMM = PATTERNS
+NAME, MD5, SHA256, TIMM, DOTTED = PATTERNS
 
 Item = TypeVar("Item")
 
@@ -32,6 +33,7 @@ Distinct = Annotated[list[Item], AfterValidator(_distinct), Field(min_length=1, 
 Name = Annotated[str, Field(pattern=NAME)]
 Digest = Annotated[str, Field(pattern=MD5)]
 Sha256 = Annotated[str, Field(pattern=SHA256)]
+Dotted = Annotated[str, Field(pattern=DOTTED)]
 Positive = Annotated[int, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Epsilon = Annotated[float, Field(gt=0)]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from dpvision.config.base import Distinct, Epsilon, Item, Later, Name, Positive, Seed, Strict
+from dpvision.config.base import Distinct, Dotted, Epsilon, Item, Later, Name, Positive, Seed, Strict
 
 COORDINATES = ("dataset", "model", "recipe", "search", "epsilon", "sigma", "delta", "protocol", "held_out", "train", "start")
 """Coordinates of every cell, in the order of a table's columns; behind them the keys that its group varies."""
@@ -128,7 +128,7 @@ class Start(Strict):
         return self
 
 
-Varied = Annotated[dict[str, Item], Field(min_length=1)]
+Varied = Annotated[dict[Dotted, Item], Field(min_length=1)]
 
 
 class Cells(Strict):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpvision.config.artifacts import SPENT
 from dpvision.files import read_json
 from dpvision.plan.specs import Spec
 
@@ -27,7 +28,6 @@ CALLED = {
     "train": "trained:",
     "start": "network, and what it saw before",
 }
-SPENT = ("sigma", "steps", "epochs", "mu")  # what a ledger says of a training, whether it was given or solved
 WIDE = 8  # times the least number is the greatest on an axis by powers
 LOOKS: list[dict[str, Any]] = [
     {"color": "#1f4e8c", "linestyle": "-", "marker": "o"},

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dpvision.config.artifacts import Artifact, Table
+from dpvision.config.artifacts import Artifact, OfCells, Table
 from dpvision.config.cells import Cells
 from dpvision.config.papers import Paper
 from dpvision.plan.expand import Cell, named, shown
@@ -50,6 +50,19 @@ def of_places(paper: Paper, cells: list[Cell], documents: Documents) -> Iterator
                 yield complaint(documents, ("artifacts", name, "cells"), both, getattr(artifact, "cells", []))
         if isinstance(artifact, Table):
             yield from _of_layout(name, artifact, list(first.values()), paper, documents)
+        elif isinstance(artifact, OfCells):
+            yield from _of_axes(name, artifact, list(first.values()), documents)
+
+
+def _of_axes(name: str, figure: OfCells, cells: list[Cell], documents: Documents) -> Iterator[str]:
+    """Yield a line for each axis, line or panel of a figure that is no coordinate of its cells."""
+    for option, besides in figure.COORDINATES.items():
+        allowed = [*dict.fromkeys(key for cell in cells for key in cell.at), *besides]
+        chosen = getattr(figure, option)
+        for i, coordinate in enumerate(chosen) if isinstance(chosen, list) else [(None, chosen)]:
+            path: tuple = ("artifacts", name, option, *([] if i is None else [i]))
+            if coordinate not in allowed:
+                yield unknown(documents, path, "coordinate", coordinate, allowed, coordinate, " of its cells")
 
 
 def _of_layout(name: str, table: Table, cells: list[Cell], paper: Paper, documents: Documents) -> Iterator[str]:

@@ -22,6 +22,7 @@ class Options(FigureOfCells):
     lines: str = "model"
     """The coordinate that tells lines apart."""
 
+    COORDINATES: ClassVar = {"x": (), "lines": ()}
     READS: ClassVar = {"studies": ("search/best.json",), "trials": ("search/trials.csv",)}
 
     def faults(self, models: dict, groups: list) -> Any:

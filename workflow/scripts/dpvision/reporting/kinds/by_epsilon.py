@@ -27,6 +27,7 @@ class Options(FigureOfCells):
     metric: Metric
     """What is drawn: on the held-out or the test examples, which histories have."""
 
+    COORDINATES: ClassVar = {"lines": (), "panels": ()}
     READS: ClassVar = {"histories": ("train/history.csv",)}
 
     def faults(self, models: dict, groups: list) -> Any:

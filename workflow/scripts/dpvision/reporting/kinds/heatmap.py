@@ -24,6 +24,7 @@ class Options(FigureOfCells):
     metric: Metric
     """What is drawn, the mean over the seeds."""
 
+    COORDINATES: ClassVar = {"x": (), "y": ()}
     READS: ClassVar = {"metrics": ("train/metrics.json",)}
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from dpvision.config.artifacts import FigureOfCells
+from dpvision.config.artifacts import SPENT, FigureOfCells
 from dpvision.config.base import Distinct, Name
 from dpvision.config.metrics import Metric
 
@@ -36,6 +36,7 @@ class Options(FigureOfCells):
     works: dict[Name, str] | None = None
     """Other works among them, by what published.yaml calls their models. A display label."""
 
+    COORDINATES: ClassVar = {"x": SPENT, "lines": ()}
     READS: ClassVar = {
         "metrics": ("train/metrics.json",),
         "ledgers": ("train/ledger.json",),
