@@ -167,6 +167,11 @@ def test_cost_and_budget_come_together_for_programs(dpvision, monkeypatch, confi
     assert found["budget"]["command"].startswith("snakemake table4 ")
 
 
+def test_cost_says_what_is_left_out_for_want_of_data(dpvision):
+    left = dpvision("plan", "--cost", "--scale", "transfer").splitlines()[-1]
+    assert left.startswith("left out: transfer_before, transfer_table") and "made of cifar100_pictures" in left
+
+
 @pytest.mark.parametrize("time", ["48", "h", "0h", "1.2.3h", "soon"])
 def test_a_budget_that_is_no_time_is_refused(time, dpvision, capsys):
     with pytest.raises(SystemExit) as raised:

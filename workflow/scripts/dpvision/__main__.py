@@ -134,6 +134,7 @@ def _plan(
         picked = budgets.within(loaded, estimator, chosen, budget, devices)
         found["budget"] = picked | {"command": budgets.command(loaded, picked)}
         text.append(budgets.as_text(loaded, picked))
+    text += loaded.left_out_for_data() if "all" in targets else []
     print(_as_json(found) if json else "\n\n".join(text))
 
 
