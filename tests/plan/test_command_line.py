@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from copied import copy_configuration
 
 from dpvision import __main__ as command_line
@@ -167,9 +168,13 @@ def test_cost_and_budget_come_together_for_programs(dpvision, monkeypatch, confi
     assert found["budget"]["command"].startswith("snakemake table4 ")
 
 
-def test_cost_says_what_is_left_out_for_want_of_data(dpvision):
-    left = dpvision("plan", "--cost", "--scale", "transfer").splitlines()[-1]
-    assert left.startswith("left out: transfer_before, transfer_table") and "made of cifar100_pictures" in left
+def test_cost_says_what_is_left_out_for_want_of_data(dpvision, monkeypatch, configuration):
+    monkeypatch.setattr(command_line, "_here", lambda: configuration.root)
+    file = configuration.root / "config/datasets.yaml"
+    datasets = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump(datasets | {"cifar10": datasets["cifar10"] | {"sources": []}}))
+    left = dpvision("plan", "--cost").splitlines()[-1]
+    assert left.startswith("left out: table1, ") and "made of cifar10, which nobody can download" in left
 
 
 @pytest.mark.parametrize("time", ["48", "h", "0h", "1.2.3h", "soon"])
