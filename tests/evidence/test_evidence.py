@@ -121,6 +121,24 @@ def test_sentences_of_each_paper_stand_below_its_title_and_link_to_its_own_page(
     assert f"(simulate/{name}.md)" in part and f"(simulate/{name}.md#" in part
 
 
+def test_what_was_measured_stands_below_each_sentence_with_what_was_not(kept):
+    page, claims = written(kept), csv.DictReader((kept / "simulate/claims.csv").open(encoding="utf-8"))
+    rows = [row for row in claims if row["row"] == "comparison" and row["claim"] == "better_on_all_tasks"]
+    (run,) = (row for row in rows if float(row["n"] or 0))
+    below = page.partition("claims.md#better_on_all_tasks)")[2].split("\n- ")[0].splitlines()[1:]
+    assert (
+        below[0].startswith(f"  - {run['comparison']}: **{float(run['effect']):+.2f} points [")
+        and ", n = 3; in print" in below[0]
+    )
+    assert below[1] == f"  - {len(rows) - 1} comparisons of it not run"
+
+
+def test_no_two_rows_of_trainings_read_the_same(kept):
+    part = written(kept).partition("**To the test set.**")[2].partition("**To the search.**")[0]
+    named = [line.split(" | ")[0] for line in part.splitlines() if line.startswith("| ")]
+    assert len(named) > 10 and len(set(named)) == len(named)
+
+
 def test_the_searches_of_the_papers_are_priced_by_what_is_planned(kept):
     table = (kept / "paper/tables/smoothnets_search_price.csv").read_text().splitlines()[1].split(",")
     found = next(line for line in written(kept).splitlines() if "| Remerscheid et al. 2022: CIFAR-10, 15 trials" in line)

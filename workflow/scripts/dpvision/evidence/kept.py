@@ -12,6 +12,7 @@ from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.plan import Plan
 from dpvision.plan.plan import LABELS
+from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
 
 SOLVE = "solve"  # in the place of an ε that a budget leaves open
 TABLES = ("accuracy", "tuned", "best_trials")  # kinds whose rows are trainings, with a column for each seed
@@ -36,9 +37,8 @@ class Kept:
 
     @cached_property
     def claims(self) -> dict[str, pd.DataFrame]:
-        """Return the verdicts of each page of claims, a row for each claim of the paper."""
-        pages = {name: self.table(name, "") for name in self.of_kind("claims")}
-        return {name: rows[rows["row"] == "claim"] for name, rows in pages.items()}
+        """Return the verdicts of each page of claims: a row for each claim of the paper, and one for each comparison."""
+        return {name: self.table(name, "") for name in self.of_kind("claims")}
 
     def of_kind(self, kind: str) -> list[str]:
         """Return the artifacts of a kind that are here."""
@@ -62,9 +62,24 @@ class Kept:
 
     def runs(self, artifact: str, row: dict[str, Any]) -> list[Path]:
         """Return the folders of the trainings that a row of a table is of."""
-        cells = read_json(self.folder / "plan" / f"{artifact}.json")["cells"]
-        here = (cell for cell in cells if all(same(row.get(key), value) for key, value in cell["at"].items()))
-        return [self.folder / "runs" / run for cell in here for run in cell["work"].get("train", {}).values()]
+        return [run for cell in self._cells(artifact) if _is_of(row, cell) for run in self._runs_of(cell)]
+
+    def apart(self, artifact: str, row: dict[str, Any]) -> str:
+        """Return what tells a row from the others of its table that have trainings, beside data set, model, ε and protocol."""
+        there = [cell["at"] for cell in self._cells(artifact) if any(run.exists() for run in self._runs_of(cell))]
+        names = [name for name in telling(there) if name not in (*ALWAYS, "protocol")]
+        return next(cell_name(at, names) for at in there if _is_of(row, {"at": at}))
+
+    def _cells(self, artifact: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = read_json(self.folder / "plan" / f"{artifact}.json")["cells"]
+        return found
+
+    def _runs_of(self, cell: dict[str, Any]) -> list[Path]:
+        return [self.folder / "runs" / run for run in cell["work"].get("train", {}).values()]
+
+
+def _is_of(row: dict[str, Any], cell: dict[str, Any]) -> bool:
+    return all(same(row.get(key), value) for key, value in cell["at"].items())
 
 
 def kept_in(folder: Path, plan_of: Callable[[str], Plan]) -> list[Kept]:

@@ -7,7 +7,9 @@ import pandas as pd
 
 from dpvision.evidence.kept import Kept, level, price_of, same, values_of
 from dpvision.files import read_json
+from dpvision.looking.text import counted
 from dpvision.plan import Plan
+from dpvision.reporting.claims import in_words
 from dpvision.reporting.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED, estimate
 
 BEGINNING = """# What came out
@@ -174,6 +176,8 @@ def _attacks(kept: Kept) -> Iterator[str]:
 def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
     """Yield the sentences of each paper that are decided at a scale, and how many nobody can decide yet."""
     for each, name, claims in ((of, *verdicts) for of in kept for verdicts in of.claims.items()):
+        of = dict(list(claims[claims["row"] == "comparison"].groupby("claim")))
+        claims = claims[claims["row"] == "claim"]
         counts = claims["verdict"].value_counts()
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         yield f"### {each.labels[name]['paper']}\n"
@@ -181,10 +185,24 @@ def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
         for verdict, heading in VERDICTS.items():
             if rows := claims[claims["verdict"] == verdict].to_dict("records"):
                 yield f"{heading}:\n"
-                yield from (f"- [{row['text']}]({each.scale}/{name}.md#{row['claim']}) ({row['section']})" for row in rows)
+                for row in rows:
+                    yield f"- [{row['text']}]({each.scale}/{name}.md#{row['claim']}) ({row['section']})"
+                    yield from _compared(of[row["claim"]])
                 yield ""
         if rest := sum(count for verdict, count in counts.items() if verdict not in VERDICTS):
             yield f"What nobody can say yet: {rest} more sentences, for what they rest on was not run.\n"
+
+
+def _compared(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield what came out of each comparison of a claim that was run, and how many were not."""
+    run = rows[rows["n"] > 0]
+    for row in run.to_dict("records"):
+        low, high, printed = (None if pd.isna(row[key]) else row[key] for key in ("low", "high", "published"))
+        found = in_words(row["effect"], low, high, row["unit"])
+        beside = "" if printed is None else f"; in print {in_words(printed, None, None, row['unit'])}"
+        yield f"  - {row['comparison']}: **{found}**, n = {row['n']:g}{beside}"
+    if left := len(rows) - len(run):
+        yield f"  - {counted('comparison', 'comparisons', left)} of it not run"
 
 
 def _owed(kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
@@ -213,7 +231,8 @@ def _selected(kept: Kept) -> Iterator[str]:
         gained = [100 * (course.max() - course.iloc[-1]) for course in courses if len(course) > 1]
         if gained:
             label = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            how = ", authors' protocol" if row["protocol"] == "paper" else ""
+            apart = kept.apart(artifact, row)
+            how = (f", {apart}" if apart else "") + (", authors' protocol" if row["protocol"] == "paper" else "")
             spread = f"{min(gained):.2f} to {max(gained):.2f}" if len(gained) > 1 else f"{gained[0]:.2f}"
             yield f"| {label}, {row['dataset']}, {level(row)}{how} ({kept.scale}) | {spread} | {len(gained)} |"
 

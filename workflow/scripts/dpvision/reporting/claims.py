@@ -366,11 +366,15 @@ def _claimed(claimed: dict[str, Any]) -> str:
 def _effect(outcome: Outcome) -> str:
     if outcome.found is None:
         return ""
-    effect, low, high = outcome.found
-    unit = {"points": " points", "epochs": " epochs", "ε": " ε"}.get(outcome.unit, "")
-    ends = "" if low is None else f" [{_number(low, outcome.unit)}, {_number(high, outcome.unit)}]"
     of_others = "stand-ins: " if outcome.stand_ins else ""
-    return f"{of_others}{_number(effect, outcome.unit)}{unit}{ends}"
+    return of_others + in_words(*outcome.found, outcome.unit)
+
+
+def in_words(effect: float, low: float | None, high: float | None, unit: str) -> str:
+    """Return an effect with its unit and its interval."""
+    name = {"points": " points", "epochs": " epochs", "ε": " ε"}.get(unit, "")
+    ends = "" if low is None else f" [{_number(low, unit)}, {_number(high, unit)}]"
+    return f"{_number(effect, unit)}{name}{ends}"
 
 
 def _number(value: float | None, unit: str) -> str:
