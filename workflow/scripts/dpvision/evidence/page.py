@@ -137,8 +137,15 @@ def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]
         if artifact in artifacts:
             model = kept.labels[artifact]["models"].get(row["model"], row["model"])
             yield f"| {model}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
-    for figure in (name for name in artifacts if (kept.folder / "figures" / f"{name}.png").exists()):
-        yield f"\n![{kept.plan.labels[figure]['title']}]({kept.scale}/figures/{figure}.png)"
+    yield ""
+    for name in artifacts:
+        yield from _picture(kept, name)
+
+
+def _picture(kept: Kept, artifact: str) -> Iterator[str]:
+    """Yield the picture of an artifact, if it has one."""
+    if (kept.folder / "figures" / f"{artifact}.png").exists():
+        yield f"![{kept.labels[artifact]['title']}]({kept.scale}/figures/{artifact}.png)\n"
 
 
 def _audits(kept: Sequence[Kept]) -> Iterator[str]:
@@ -182,6 +189,7 @@ def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         yield f"### {each.labels[name]['paper']}\n"
         yield f"**Scale `{each.scale}`**, {each.plan.title}: {said}. [Effects and intervals]({each.scale}/{name}.md)\n"
+        yield from _picture(each, name)
         for verdict, heading in VERDICTS.items():
             if rows := claims[claims["verdict"] == verdict].to_dict("records"):
                 yield f"{heading}:\n"
