@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dpvision import __main__ as command_line
 from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.evidence.write import write_evidence
 from dpvision.files import write_json
-from dpvision.plan.reading import read_yaml
 
 KEPT = plan.ROOT / "docs/results"
 
 
 @functools.cache
 def planned(scale: str) -> plan.Plan:
-    return plan.load(read_yaml(plan.ROOT, "config/config.yaml").content | {"scale": scale})
+    return command_line._load_whole(scale)
 
 
 @pytest.fixture
@@ -106,6 +106,13 @@ def test_audits_are_shown_with_their_verdicts_each_with_a_table(kept):
         in page
     )
     assert page.count("| made up, δ = 0.01 |") == 2
+
+
+def test_what_is_planned_for_the_page_does_not_depend_on_whose_data_are_here():
+    assert command_line._load("transfer").runs == {}  # nobody brought CIFAR-100 as pictures
+    whole = planned("transfer")
+    assert len(whole.runs) == 32
+    assert (whole.wanting, len(planned("paper").wanting)) == ({}, 0)
 
 
 def test_a_folder_without_results_is_an_error_that_says_how_to_fill_it(tmp_path):

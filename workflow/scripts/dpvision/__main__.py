@@ -86,6 +86,15 @@ def _load(scale: str | None) -> plan.Plan:
     return plan.load(document.content, root)
 
 
+def _load_whole(scale: str | None) -> plan.Plan:
+    """Return the plan of a machine that has all data and weights: kept results are the same, whoever looks at them."""
+    root = _here()
+    document = read_yaml(root, "config/config.yaml")
+    entries = [entry for name in ("datasets", "weights") for entry in read_yaml(root, f"config/{name}.yaml").content.items()]
+    brought = {"folders": {name: "." for name, about in entries if not about.get("sources")}}
+    return plan.load(document.content | brought | ({"scale": scale} if scale else {}), root)
+
+
 def _find(part: str, scale: str | None) -> Any:
     from dpvision.looking.runs import find
 
@@ -233,7 +242,7 @@ def _draw(artifact: str, scale: str | None) -> None:
 def _keep(folder: Path, scale: str | None) -> None:
     from dpvision.reporting.keep import keep
 
-    made = keep(_load(scale), _here(), folder)
+    made = keep(_load_whole(scale), _here(), folder)
     print(f"{folder / 'README.md'} shows {', '.join(made)}")
 
 
@@ -244,7 +253,7 @@ def _keep(folder: Path, scale: str | None) -> None:
 def _evidence(folder: Path) -> None:
     from dpvision.evidence.write import write_evidence
 
-    print("\n".join(map(str, write_evidence(folder, _load))))
+    print("\n".join(map(str, write_evidence(folder, _load_whole))))
 
 
 @_command(

@@ -123,10 +123,9 @@ def how_made(kept: Kept, artifact: str, row: dict[str, Any], papers: Plan) -> st
 def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, list[str]]]:
     """Yield the papers that the scale paper does not have, with their artifacts."""
     for each in kept:
-        for artifacts in filter(None, each.plan.papers.values()):
-            title = each.plan.labels[artifacts[0]]["paper"]
+        for title in dict.fromkeys(of["paper"] for of in each.labels.values()):
             if title not in papers.headlines:
-                yield each, title, artifacts
+                yield each, title, [name for name, of in each.labels.items() if of["paper"] == title]
 
 
 def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]:
