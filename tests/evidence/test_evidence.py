@@ -109,9 +109,9 @@ def test_audits_are_shown_with_their_verdicts_each_with_a_table(kept):
 
 
 def test_what_is_planned_for_the_page_does_not_depend_on_whose_data_are_here():
-    assert command_line._load("transfer").runs == {}  # nobody brought CIFAR-100 as pictures
+    assert plan.load({"papers": ["transfer"], "scale": "transfer"}).artifacts == {}  # nobody brought CIFAR-100 as pictures
     whole = planned("transfer")
-    assert len(whole.runs) == 32
+    assert len(whole.artifacts) == 4
     assert (whole.wanting, len(planned("paper").wanting)) == ({}, 0)
 
 
