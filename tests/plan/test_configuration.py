@@ -407,6 +407,20 @@ SPOILT = [
         'must be "constant" or "cosine" or "milestones" or "plateau" or "step". Did you mean "plateau"?',
     ),
     Spoilt(
+        "a rate that rises to its end",
+        PAPER,
+        SCHEDULE,
+        "{name: cosine, warm_up: 90, end: 90}",
+        "recipes.resnet9.schedule.warm_up = 90: must be below 90, its end",
+    ),
+    Spoilt(
+        "an end of training without a rule",
+        PAPER,
+        f"schedule: {SCHEDULE}",
+        f"schedule: {SCHEDULE}\n    stop: {{}}",
+        "recipes.resnet9.stop: has neither patience nor above; give it one of them, or leave it out",
+    ),
+    Spoilt(
         "an optimiser that does not exist",
         PAPER,
         "name: nadam",

@@ -112,7 +112,7 @@ def refuse(problems: Iterable[str]) -> None:
 def complaint(documents: Documents, path: tuple, expectation: str, value: Any = MISSING) -> str:
     """Return one line that says what is wrong, where, and what is allowed."""
     document = _document_of(path, documents)
-    shown = "" if value is MISSING or isinstance(value, dict) else f" = {_yaml(value)}"
+    shown = "" if value is MISSING or isinstance(value, dict | BaseModel) else f" = {_yaml(value)}"
     return f"{document.file}: {_key(document.part + path)}{shown}: {expectation}"
 
 

@@ -24,6 +24,10 @@ def of_recipe(cell: Cell, count: int, of_data: str) -> Iterator[tuple[tuple[str,
         yield ("recipe", "simulate"), f"must divide the batch, {batch}"
     if recipe.simulate and cell.at["epsilon"] is None:
         yield ("recipe", "simulate"), f"{cell.group} trains without a budget, too: there is no noise to simulate"
+    if recipe.schedule.name == "cosine" and recipe.schedule.warm_up >= recipe.schedule.end:
+        yield ("recipe", "schedule", "warm_up"), f"must be below {recipe.schedule.end}, its end"
+    if recipe.stop and recipe.stop.patience is recipe.stop.above is None:
+        yield ("recipe", "stop"), "has neither patience nor above; give it one of them, or leave it out"
     if recipe.noise == "secret":
         yield from ((("recipe", "noise"), f"cannot be secret {fault}") for fault in _against_secret(cell))
     if cell.varied:
