@@ -113,6 +113,7 @@ def test_what_is_planned_for_the_page_does_not_depend_on_whose_data_are_here():
     whole = planned("transfer")
     assert len(whole.artifacts) == 4
     assert (whole.wanting, len(planned("paper").wanting)) == ({}, 0)
+    assert whole.asked_by() == "--config scale=transfer 'folders={cifar100_pictures: /your/copy}'"
 
 
 def test_a_folder_without_results_is_an_error_that_says_how_to_fill_it(tmp_path):

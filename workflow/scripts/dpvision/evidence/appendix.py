@@ -73,7 +73,7 @@ def _experiments(kept: Kept) -> Iterator[str]:
     machines = {f"{record['machine']['processor']}, {record['machine']['cores']} cores" for record in made}
     artifacts = ", ".join(f"`{name}`" for name in kept.labels if (kept.folder / "plan" / f"{name}.json").exists())
     yield f"- **Scale `{kept.scale}`**, {kept.plan.title}: {artifacts}."
-    yield f"  - Command: `snakemake all --cores 2 --config scale={kept.scale}`; one artifact: its name in the place of `all`."
+    yield f"  - Command: `snakemake all --cores 2 {kept.plan.asked_by()}`; one artifact: its name in the place of `all`."
     took = (
         f"{len(made)} of {len(kept.plan.runs)} trainings, {clock(seconds)} of work together, on {'; '.join(sorted(machines))}"
     )

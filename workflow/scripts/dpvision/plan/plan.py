@@ -152,6 +152,12 @@ class Plan:
             raise UserError(missing_data([target], self.wanting[target]))
         return list(self.artifacts) if target == "all" else self.papers.get(target, [target])
 
+    def asked_by(self) -> str:
+        """Return what a command says to ask for this scale: its name, and your copies of the data that have to be brought."""
+        names = sorted({str(data["name"]) for data in self.of("data").values()} & self.folders.keys())
+        folders = f" 'folders={{{', '.join(f'{name}: /your/copy' for name in names)}}}'" if names else ""
+        return f"--config scale={self.scale}{folders}"
+
     def left_out_for_data(self) -> list[str]:
         """Say which artifacts are left out of `all` for want of data, a line for all that want the same."""
         wants = dict.fromkeys(tuple(wanted) for wanted in self.wanting.values())

@@ -102,7 +102,7 @@ def _page(plan: Plan, made: list[str], folder: Path, root: Path) -> str:
         "provenance, without its weights.",
         "",
         f"- What is missing is listed by `python -m dpvision plan --scale {plan.scale}`, and made by: "
-        f"`snakemake all --cores 2 --config scale={plan.scale}`",
+        f"`snakemake all --cores 2 {plan.asked_by()}`",
         f"- This page, and all tables and figures, are made from the records in this folder, and new ones are taken over, by: "
         f"`python -m dpvision keep {os.path.relpath(folder, root)} --scale {plan.scale}`",
     ]
