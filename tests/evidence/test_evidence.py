@@ -78,6 +78,12 @@ def test_the_leaderboard_has_private_trainings_alone(kept):
     assert all("ImageNet-1k" in claim["public_data"] for claim in entries[0]["claims"])
 
 
+def test_an_entry_names_the_data_that_a_network_of_ones_own_was_trained_on(kept):
+    entries = yaml.safe_load(written(kept, "leaderboard.yaml"))
+    (ours,) = (entry for entry in entries if entry["name"].endswith("from CIFAR-100 to CIFAR-10"))
+    assert {claim["public_data"] for claim in ours["claims"]} == {"CIFAR-100"}
+
+
 def test_a_ledger_that_is_not_private_keeps_a_row_off_the_leaderboard(kept):
     for file in (kept / "laptop/runs").glob("*-eps8-*/ledger.json"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"private": False}))

@@ -55,9 +55,16 @@ def _claims(kept: Kept, artifact: str, row: dict[str, Any]) -> Iterator[dict[str
 
 
 def _public(kept: Kept, spec: dict[str, Any]) -> str:
-    """Name the public weights that a training began with, or whose features it saw."""
+    """Name what the network was trained on that a training began with, or whose features it saw."""
     start = spec.get("start", {})
-    weights = spec["data"].get("weights") or start.get("weights")
-    if weights:
-        return kept.plan.weights[weights["name"].rsplit("-", 1)[0]]["title"]
-    return f"weights of {start['run']}" if start else "none"
+    before = spec["data"].get("weights") or start.get("weights") or start
+    if "name" in before:
+        return kept.plan.weights[before["name"].rsplit("-", 1)[0]]["title"]
+    return _shown_to(kept, before["run"]) if before else "none"
+
+
+def _shown_to(kept: Kept, run: str) -> str:
+    """Name the data of a training that was not private; the training itself, where it is not kept."""
+    file = kept.folder / "runs" / run / "spec.json"
+    name = read_json(file)["data"]["name"] if file.exists() else None
+    return next((of["datasets"][name] for of in kept.labels.values() if name in of["datasets"]), f"weights of {run}")

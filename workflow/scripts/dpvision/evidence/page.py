@@ -134,8 +134,10 @@ def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]
     yield "| --- | --- | --- | --- | --- |"
     for artifact, row in kept.trained():
         if artifact in artifacts:
-            model = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            yield f"| {model}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
+            labels = kept.labels[artifact]
+            model = labels["models"].get(row["model"], row["model"])
+            dataset = labels["datasets"].get(row["dataset"], row["dataset"])
+            yield f"| {model}, {dataset}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
     yield ""
     for name in artifacts:
         yield from _picture(kept, name)
