@@ -7,6 +7,7 @@ import yaml
 
 from dpvision.evidence.kept import Kept, price_of, same
 from dpvision.files import read_json
+from dpvision.looking.text import counted
 
 HEAD = """# Entries in the form of the public list of private image classification (Private-MachineLearning on GitHub): made by
 # `python -m dpvision evidence` of trainings that are private; simulated ones are not. Fill in who you are. The noise is from a
@@ -48,7 +49,7 @@ def _claims(kept: Kept, artifact: str, row: dict[str, Any]) -> Iterator[dict[str
         "model": kept.labels[artifact]["models"].get(row["model"], row["model"]),
         "epsilon": ledgers[0]["epsilon"].get("target") or ledgers[0]["epsilon"][ledgers[0]["accountant"]],
         "delta": row["delta"],
-        "private_accuracy": f"{row['ours']:.2f}% ({row['statistic']} of {int(row['n'])} trainings)",
+        "private_accuracy": f"{row['ours']:.2f}% ({row['statistic']} of {counted('training', 'trainings', int(row['n']))})",
         "dp_accountant": ledgers[0]["accountant"].upper(),
         "not_in_epsilon": choice,
     }
