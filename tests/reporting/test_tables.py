@@ -513,3 +513,14 @@ def test_what_is_no_other_work_was_not_run(table):
     _, markdown, _ = table(published=[*PUBLISHED, OTHER])
     (line,) = [line for line in markdown.splitlines() if "| other |" in line]
     assert "not run / 66.2" in line
+
+
+def test_another_scale_shows_the_printed_numbers_of_its_own_cells_and_counts_the_others(table):
+    level = {"at": PRINTED | {"epsilon": 9.88}, "metric": "top1", "statistic": "median", "value": 72.4}
+    rows, markdown, _ = table(scale="simulate", published=[*PUBLISHED, level])
+    assert [row["published"] for row in rows if row["state"] == "not run"] == ["65.0", "72.4"]  # the CSV has all of them
+    assert "71.4" in markdown and "72.4" not in markdown
+    assert "2 published numbers of what this scale does not run: in table1.csv." in markdown
+    assert "72.4" in table(published=[*PUBLISHED, level])[1]
+    absent = [AT | {"epsilon": 9.88}]
+    assert "not run / 72.4" in table(scale="simulate", published=[*PUBLISHED, level], absent=absent)[1]

@@ -14,6 +14,7 @@ import pandas as pd
 from dpvision.config.metrics import measured
 from dpvision.errors import UserError
 from dpvision.files import read_json, replacing, write_text
+from dpvision.looking.text import counted
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import coordinates_of
 from dpvision.reporting.kinds import KINDS
@@ -45,7 +46,7 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     if not own:
         notes = [*reading_notes(spec, frame, csv.name), *notes, *spent_note(spec, frame)]
     if hidden := len(spec["published"]) - len(_printed_here(spec)):
-        notes.append(f"{hidden} published numbers of data sets that this scale does not run are in {csv.name}.")
+        notes.append(f"{counted('published number', 'published numbers', hidden)} of what this scale does not run: in {csv.name}.")
     notes += made_by(read_json(file) for file in inputs["provenance"])
     write_text(csv.with_suffix(".md"), markdown(panels, caption, notes))
     write_text(csv.with_suffix(".tex"), latex(panels, caption, notes, spec["artifact"]))
@@ -207,9 +208,15 @@ def _plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _printed_here(spec: Spec) -> list[Spec]:
-    """Return the printed numbers, at another scale than the paper's those of the data sets that it has."""
-    datasets = {at["dataset"] for at in [*(cell["at"] for cell in spec["cells"]), *spec.get("absent", [])]}
-    return [row for row in spec["published"] if spec["scale"] == "paper" or row["at"].get("dataset") in datasets]
+    """Return the printed numbers; at another scale than the paper's, those of its cells and of other works on its data sets."""
+    places = [*(cell["at"] for cell in spec["cells"]), *spec.get("absent", [])]
+    datasets, works = {at["dataset"] for at in places}, spec.get("works", {})
+
+    def is_here(row: Spec) -> bool:
+        of_others = row["at"].get("model") in works and row["at"].get("dataset") in datasets
+        return of_others or any(of_cell(row, at) for at in places)
+
+    return [row for row in spec["published"] if spec["scale"] == "paper" or is_here(row)]
 
 
 def _like(ours: list[dict[str, Any]], at: dict[str, Any]) -> dict[str, Any]:
