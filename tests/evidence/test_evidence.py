@@ -4,6 +4,7 @@ import csv
 import functools
 import json
 import shutil
+import statistics
 from pathlib import Path
 
 import pytest
@@ -156,16 +157,44 @@ def test_what_was_measured_stands_below_each_sentence_with_what_was_not(kept):
     assert below[1] == f"  - {len(rows) - 1} comparisons of it not run"
 
 
-def test_no_two_rows_of_trainings_read_the_same(kept):
-    part = written(kept).partition("**To the test set.**")[2].partition("**To the search.**")[0]
-    named = [line.split(" | ")[0] for line in part.splitlines() if line.startswith("| ")]
-    assert len(named) > 10 and len(set(named)) == len(named)
+def section(page: str, name: str) -> list[list[str]]:
+    """Return the rows of the table below a bold name, without its head."""
+    lines = page.partition(f"**{name}.**")[2].split("\n**")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("|")][2:]
+
+
+def test_what_a_choice_by_the_test_set_gains_is_of_every_training_of_a_paper_once(kept):
+    best = {}
+    for file in (kept / "laptop/runs").glob("*/history.csv"):
+        course = [100 * float(row["test_top1"]) for row in csv.DictReader(file.open())]
+        best[file] = max(course) - course[-1]
+    (found,) = (row for row in section(written(kept), "To the test set") if "scale laptop" in row[0])
+    assert found[1:] == [str(len(best)), f"{statistics.median(best.values()):.2f}", f"{max(best.values()):.2f}"]
+
+
+def test_cells_in_both_protocols_are_compared_by_the_seeds_that_both_have(kept):
+    reached: dict[str, dict[int, list[float]]] = {"clean": {}, "paper": {}}
+    for file in (kept / "simulate/runs").glob("cifar10-scaleresnet9-*/metrics.json"):
+        spec, metrics = (json.loads((file.parent / name).read_text()) for name in ("spec.json", "metrics.json"))
+        last, best = (100 * metrics[name]["test"]["top1"] for name in ("last_step", "best_epoch"))
+        reached["paper" if "protocol" in spec else "clean"][spec["seed"]] = (
+            [best, best - last] if "protocol" in spec else [last]
+        )
+    less = [
+        f"{reached['paper'][seed][0] - reached['clean'][seed][0]:+.2f}" for seed in (34, 50, 113) if seed in reached["paper"]
+    ]
+    best = statistics.mean(of_it for _, of_it in reached["paper"].values())
+    (found,) = (row for row in section(written(kept), "To the authors' protocol") if "ScaleResNet-9, CIFAR-10" in row[0])
+    assert len(less) > 0 and [*found[1:3], found[4]] == [", ".join(less), str(len(less)), f"{best:.2f}"]
 
 
 def test_the_searches_of_the_papers_are_priced_by_what_is_planned(kept):
-    table = (kept / "paper/tables/smoothnets_search_price.csv").read_text().splitlines()[1].split(",")
-    found = next(line for line in written(kept).splitlines() if "| Remerscheid et al. 2022: CIFAR-10, 15 trials" in line)
-    assert found.endswith(f"| {float(table[-3]):.2f} | {float(table[-2]):.2f} |")
+    table = list(csv.DictReader((kept / "paper/tables/de2022_search_price.csv").open()))
+    found = next(
+        row for row in section(written(kept), "To the search") if row[0].startswith("De et al. 2022: CIFAR-10, 25 trials")
+    )
+    together = sorted(f"{float(row['epsilon_all_composed']):.2f}" for row in table)
+    assert found[1:] == ["8.00", f"{together[0]} to {together[-1]}"] and f" in each of {len(table)} searches" in found[0]
 
 
 def test_a_search_that_its_sampler_covers_is_priced_by_that(kept):
@@ -173,7 +202,7 @@ def test_a_search_that_its_sampler_covers_is_priced_by_that(kept):
         ledger = json.loads(file.read_text())
         ledger["searches"][0] = {"study": ledger["searches"][0]["study"], "trials": 9, "epsilon_covered": 12.5}
         file.write_text(json.dumps(ledger))
-    assert "| head on MobileNetV2, cifar10_mobilenet (laptop) | 8.00 | 12.50 |" in written(kept)
+    assert "| head on MobileNetV2, CIFAR-10 (laptop) | 8.00 | 12.50 |" in written(kept)
     assert "by a random number of trials" in written(kept, "CHECKLIST.md")
     assert entries(kept)["laptop"]["claims"][-1]["not_in_epsilon"].endswith("with all trials ε = 12.50")
 

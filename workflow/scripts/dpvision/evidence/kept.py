@@ -12,7 +12,6 @@ from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.plan import Plan
 from dpvision.plan.plan import LABELS
-from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
 
 SOLVE = "solve"  # in the place of an ε that a budget leaves open
 TABLES = ("accuracy", "tuned", "best_trials")  # kinds whose rows are trainings, with a column for each seed
@@ -50,6 +49,11 @@ class Kept:
         file = self.folder / below / f"{artifact}.csv"
         return pd.read_csv(file) if file.exists() else pd.DataFrame()
 
+    def called(self, artifact: str, coordinate: str, value: str) -> str:
+        """Return what an artifact calls a model or a data set."""
+        name: str = self.labels[artifact].get(f"{coordinate}s", {}).get(value, value)
+        return name
+
     def trained(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield a table and a row of it for each cell with trainings, once where several tables show the same."""
         seen: set[tuple[str, ...]] = set()
@@ -63,12 +67,6 @@ class Kept:
     def runs(self, artifact: str, row: dict[str, Any]) -> list[Path]:
         """Return the folders of the trainings that a row of a table is of."""
         return [run for cell in self._cells(artifact) if _is_of(row, cell) for run in self._runs_of(cell)]
-
-    def apart(self, artifact: str, row: dict[str, Any]) -> str:
-        """Return what tells a row from the others of its table that have trainings, beside data set, model, ε and protocol."""
-        there = [cell["at"] for cell in self._cells(artifact) if any(run.exists() for run in self._runs_of(cell))]
-        names = [name for name in telling(there) if name not in (*ALWAYS, "protocol")]
-        return next(cell_name(at, names) for at in there if _is_of(row, {"at": at}))
 
     def _cells(self, artifact: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = read_json(self.folder / "plan" / f"{artifact}.json")["cells"]
@@ -100,6 +98,11 @@ def same(one: Any, other: Any) -> bool:
         return float(one) == float(other)
     except ValueError:
         return str(one) == str(other)
+
+
+def short(title: str) -> str:
+    """Return the authors and the year of a paper, which its title ends in; a title without them as it is."""
+    return title.rpartition("(")[2].rstrip(")")
 
 
 def price_of(ledger: dict[str, Any]) -> float:

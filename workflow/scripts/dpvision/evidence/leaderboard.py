@@ -21,7 +21,9 @@ def leaderboard(kept: Sequence[Kept]) -> str:
     for each in kept:
         for artifact, row in each.trained():
             if row["metric"] == "top1" and not same(row["epsilon"], None) and same(row.get("simulated"), None):
-                claims = found.setdefault((each.labels[artifact]["paper"], _dataset(each, artifact, row)), [])
+                claims = found.setdefault(
+                    (each.labels[artifact]["paper"], each.called(artifact, "dataset", row["dataset"])), []
+                )
                 claims += [claim for claim in _claims(each, artifact, row) if claim not in claims]
     entries = [
         {"name": paper, "authors": None, "paper": None, "code": None, "venue": None, "venue_date": None}
@@ -30,10 +32,6 @@ def leaderboard(kept: Sequence[Kept]) -> str:
         if claims
     ]
     return HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=128)
-
-
-def _dataset(kept: Kept, artifact: str, row: dict[str, Any]) -> str:
-    return kept.labels[artifact]["datasets"].get(row["dataset"], row["dataset"])
 
 
 def _claims(kept: Kept, artifact: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -46,7 +44,7 @@ def _claims(kept: Kept, artifact: str, row: dict[str, Any]) -> Iterator[dict[str
     choice = f"hyper-parameters chosen on the private data; with all trials ε = {max(searched):.2f}" if searched else "none"
     yield {
         "public_data": _public(kept, read_json(runs[0] / "spec.json")),
-        "model": kept.labels[artifact]["models"].get(row["model"], row["model"]),
+        "model": kept.called(artifact, "model", row["model"]),
         "epsilon": ledgers[0]["epsilon"].get("target") or ledgers[0]["epsilon"][ledgers[0]["accountant"]],
         "delta": row["delta"],
         "private_accuracy": f"{row['ours']:.2f}% ({row['statistic']} of {counted('training', 'trainings', int(row['n']))})",

@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpvision.evidence.kept import Kept, level, price_of, same, values_of
+from dpvision.evidence.kept import Kept, level, same, short, values_of
+from dpvision.evidence.owed import owed
 from dpvision.files import read_json
 from dpvision.looking.text import counted
 from dpvision.plan import Plan
@@ -39,19 +40,6 @@ AUDITED = """*Consistent* is no proof: no attack found more than what is claimed
 claimed one the least that an accountant gives; the setting of a recipe is that of its simulation.
 A lower bound above the claimed ε refutes it at {confidence:.1%}; as a bound of another program it assumes independent canaries.
 """
-SELECTED = """**To the test set.** The best epoch by test accuracy less the last one: what a choice by the test set gains. Only
-the authors' protocol makes it.
-"""
-SEARCHED = """
-**To the search.** ε of one training leaves out the trials. At most, all trials and the training together, composed; for the
-papers by the searches that are planned here, each trial as dear as the dearest. Held-out examples, which chose the values,
-count as public: where a training is on all examples, as the heads are, these are private in it.
-"""
-RECOMPUTED = """
-**To accounting.** Settings in print that spend another ε than printed, by more than {far:.0%}, on as many examples as their
-trainings have:
-"""
-FAR = 0.05  # of an ε in print: settings that spend as much more or less are listed
 
 
 def page(papers: Plan, kept: Sequence[Kept]) -> str:
@@ -61,7 +49,7 @@ def page(papers: Plan, kept: Sequence[Kept]) -> str:
         *((f"## {title}", _of_its_own(each, artifacts, papers)) for each, title, artifacts in _others(kept, papers)),
         ("## The engine under attack", _audits(kept)),
         ("## What holds", _verdicts(kept)),
-        ("## What each result owes", _owed(kept, papers)),
+        ("## What each result owes", owed(kept, papers)),
     ]
     lines = [BEGINNING]
     for heading, found in parts:
@@ -80,11 +68,6 @@ def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
             without = f"cannot be run: {number['beyond']}" if "beyond" in number else "not run"
             for ours in [row for row in found if row] or [f"– | 0 | – | {without}"]:
                 yield f"{place} | {ours} |"
-
-
-def short(title: str) -> str:
-    """Return the authors and the year of a paper, which its title ends in."""
-    return title.rpartition("(")[2].rstrip(")")
 
 
 def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
@@ -110,9 +93,8 @@ def _number(row: dict[str, Any]) -> str:
 
 def how_made(kept: Kept, artifact: str, row: dict[str, Any], papers: Plan) -> str:
     """Say how a row of a table came about, with a link to where it stands."""
-    model = row["model"]
-    label = kept.labels[artifact]["models"].get(model, model)
-    printed = papers.labels.get(artifact, {}).get("models", {}).get(model, label)
+    label = kept.called(artifact, "model", row["model"])
+    printed = papers.labels.get(artifact, {}).get("models", {}).get(row["model"], label)
     made = "not private" if same(row["epsilon"], None) else "private"
     if not same(row.get("simulated"), None):
         made = f"simulated, by {row['simulated']:g}"
@@ -134,9 +116,7 @@ def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]
     yield "| --- | --- | --- | --- | --- |"
     for artifact, row in kept.trained():
         if artifact in artifacts:
-            labels = kept.labels[artifact]
-            model = labels["models"].get(row["model"], row["model"])
-            dataset = labels["datasets"].get(row["dataset"], row["dataset"])
+            model, dataset = (kept.called(artifact, name, row[name]) for name in ("model", "dataset"))
             yield f"| {model}, {dataset}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
     yield ""
     for name in artifacts:
@@ -212,70 +192,3 @@ def _compared(rows: pd.DataFrame) -> Iterator[str]:
         yield f"  - {row['comparison']}: **{found}**, n = {row['n']:g}{beside}"
     if left := len(rows) - len(run):
         yield f"  - {counted('comparison', 'comparisons', left)} of it not run"
-
-
-def _owed(kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
-    """Yield what choices by the test set, searches and accounting are worth, where something tells."""
-    yield SELECTED
-    yield "| trained | gained, points | n |\n| --- | --- | --- |"
-    for each in kept:
-        yield from _selected(each)
-    yield SEARCHED
-    yield "| trained | ε of one training | of all together, at most |\n| --- | --- | --- |"
-    for each in kept:
-        yield from _planned_searches(each)
-        yield from _searched(each)
-    yield RECOMPUTED.format(far=FAR)
-    yield "| settings | ε in print | by Rényi DP | by PRV | as printed at |\n| --- | --- | --- | --- | --- |"
-    for each in (each for each in kept if each.scale == papers.scale):
-        yield from _recomputed(each)
-
-
-def _selected(kept: Kept) -> Iterator[str]:
-    """Yield a row for each cell whose trainings looked at test examples more than once."""
-    for artifact, row in kept.trained():
-        if row["metric"] != "top1":
-            continue
-        courses = [pd.read_csv(run / "history.csv")["test_top1"] for run in kept.runs(artifact, row)]
-        gained = [100 * (course.max() - course.iloc[-1]) for course in courses if len(course) > 1]
-        if gained:
-            label = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            apart = kept.apart(artifact, row)
-            how = (f", {apart}" if apart else "") + (", authors' protocol" if row["protocol"] == "paper" else "")
-            spread = f"{min(gained):.2f} to {max(gained):.2f}" if len(gained) > 1 else f"{gained[0]:.2f}"
-            yield f"| {label}, {row['dataset']}, {level(row)}{how} ({kept.scale}) | {spread} | {len(gained)} |"
-
-
-def _planned_searches(kept: Kept) -> Iterator[str]:
-    """Yield a row for each search of a paper, by what is planned: nothing has to be trained for that."""
-    for artifact in kept.of_kind("search_price"):
-        for row in kept.table(artifact).to_dict("records"):
-            dataset = kept.labels[artifact]["datasets"].get(row["dataset"], row["dataset"])
-            place = f"[{artifact}]({kept.scale}/README.md#{artifact})"
-            how = f"{row['trials']} trials of `{row['search']}` with σ = {row['sigma']:.4g}, {row['steps']} steps"
-            searched = f"{short(kept.labels[artifact]['paper'])}: {dataset}, {how}, {place}"
-            yield f"| {searched} | {row['epsilon_run']:.2f} | {row['epsilon_all_composed']:.2f} |"
-
-
-def _searched(kept: Kept) -> Iterator[str]:
-    """Yield a row for each cell whose values a search chose."""
-    for artifact, row in kept.trained():
-        ledgers = [read_json(run / "ledger.json") for run in kept.runs(artifact, row)]
-        together = [price_of(ledger) for ledger in ledgers if ledger.get("searches")]
-        if together and not same(row["epsilon"], None):
-            model = kept.labels[artifact]["models"].get(row["model"], row["model"])
-            spent = max(ledger["epsilon"][ledger["accountant"]] for ledger in ledgers)
-            yield f"| {model}, {row['dataset']} ({kept.scale}) | {spent:.2f} | {max(together):.2f} |"
-
-
-def _recomputed(kept: Kept) -> Iterator[str]:
-    """Yield a row for each line of a table whose σ and steps are far from its ε, on all examples; with where they are not."""
-    for artifact in sorted(file.stem for file in (kept.folder / "tables").glob("*.csv")):
-        rows = kept.table(artifact)
-        for printed, of_one in rows.groupby("printed_epsilon") if "printed_epsilon" in rows else ():
-            found = sorted(of_one.to_dict("records"), key=lambda row: -row["examples"])
-            fitting = [f"N = {row['examples']:,}" for row in found if abs(row["epsilon_rdp"] / printed - 1) <= FAR]
-            if abs(found[0]["epsilon_rdp"] / printed - 1) > FAR:
-                settings = f"[{artifact}]({kept.scale}/README.md#{artifact}) at N = {found[0]['examples']:,}"
-                spent = f"{found[0]['epsilon_rdp']:.2f} | {found[0]['epsilon_prv']:.2f}"
-                yield f"| {settings} | {printed:g} | {spent} | {', '.join(fitting) or '–'} |"

@@ -46,7 +46,8 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     if not own:
         notes = [*reading_notes(spec, frame, csv.name), *notes, *spent_note(spec, frame)]
     if hidden := len(spec["published"]) - len(_printed_here(spec)):
-        notes.append(f"{counted('published number', 'published numbers', hidden)} of what this scale does not run: in {csv.name}.")
+        left = counted("published number", "published numbers", hidden)
+        notes.append(f"{left} of what this scale does not run: in {csv.name}.")
     notes += made_by(read_json(file) for file in inputs["provenance"])
     write_text(csv.with_suffix(".md"), markdown(panels, caption, notes))
     write_text(csv.with_suffix(".tex"), latex(panels, caption, notes, spec["artifact"]))
