@@ -36,7 +36,9 @@ RECIPE = (
 RECIPE += "averaging, simulate, stop, precision, gpus"
 DATASETS = ", ".join(read_yaml(ROOT, "config/datasets.yaml").content)
 FEATURES = ", ".join(read_yaml(ROOT, "config/features.yaml").content)
-OF_A_PAPER = "hessian, activations, by_class, title, seeds, models, recipes, searches, attacks, cells, artifacts, selection"
+OF_A_PAPER = (
+    "hessian, activations, by_class, title, seeds, models, recipes, searches, attacks, cells, artifacts, selection, practice"
+)
 A_NAME = "a name of small letters, digits and underscores that begins with a letter"
 AN_MD5 = "must be an MD5: 32 hexadecimal digits, small letters"
 SCHEDULE = "{name: plateau, factor: 0.5, patience: 3}"

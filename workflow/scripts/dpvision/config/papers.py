@@ -82,6 +82,38 @@ class Search(Strict):
     """Number of epochs that a trial is given before it may be given up."""
 
 
+class Searched(Strict):
+    """Trainings that a paper's authors chose among, to price what it does not count."""
+
+    what: str
+    """What they were, and where that is said. A display label."""
+    trainings: Positive
+    """Number of them; each is held to spend the whole budget."""
+    epsilon: Epsilon
+    """Privacy level of each."""
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    """Its δ."""
+    examples: Positive
+    """Number of training examples."""
+    batch: Positive
+    """Expected batch."""
+    epochs: Positive
+    """Length of each."""
+
+
+class Practice(Strict):
+    """How the numbers of a paper came about, by its text and its authors' code: for the page of all evidence."""
+
+    selection: str
+    """What chose the number in print. A display label."""
+    search: str
+    """How values were found, and what was counted of that. A display label."""
+    accounting: str
+    """What is printed of σ and δ, and how batches were drawn. A display label."""
+    searched: list[Searched] = []
+    """Searches whose number of trainings is known, to be priced."""
+
+
 class Paper(Analyses):
     """A paper: its recipes of training, and its tables and figures."""
 
@@ -105,6 +137,8 @@ class Paper(Analyses):
     selection: Distinct[Name] | None = None
     """The artifacts that are built where config/config.yaml says `artifacts: selection`, which `make demo` does; all of them
     where absent."""
+    practice: Practice | None = None
+    """How the paper's own numbers came about, where somebody looked it up; it changes no result."""
 
     @field_validator("artifacts", mode="before")
     @classmethod

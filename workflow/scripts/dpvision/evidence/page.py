@@ -1,44 +1,59 @@
 """The page of all evidence: what the papers are known for, printed and ours, and what holds."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
+from dpvision.config.metrics import measured
 from dpvision.evidence.kept import Kept, level, same, short, values_of
 from dpvision.evidence.owed import owed
 from dpvision.files import read_json
 from dpvision.looking.text import counted
 from dpvision.plan import Plan
+from dpvision.plan.specs import training_count
 from dpvision.reporting.claims import in_words
-from dpvision.reporting.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED, estimate
+from dpvision.reporting.verdicts import CONTRADICTED, NOT_HERE, NOT_RUN, SUPPORTED, UNDECIDED, estimate
 
 BEGINNING = """# What came out
 
-`python -m dpvision evidence` makes this page from the records in this folder, and `python -m dpvision verify docs/results/NAME`
-checks one scale's. Each result says how it came about:
+`python -m dpvision evidence` makes this page from the records in this folder, and `python -m dpvision verify
+docs/results/NAME` checks one scale's. Each result says how it came about:
 
-- **private**: trained with differential privacy at the ε that stands there, on all of the data. ε leaves out the search
-  ([below](#what-each-result-owes)). Noise follows from a seed that is known, so that anybody can repeat it: that is a result of
-  research, and not a release of the weights.
-- **simulated**: batch and noise are divided by the same number, steps are kept. It predicts the accuracy of the private
-  training ([how well](../reproduction.md#the-scale-simulate)), and is not private itself.
+- **private**: trained with differential privacy at the ε that stands there, on N examples. ε leaves out the search and the
+  examples that it held out ([below](#what-each-result-owes)). Noise follows from a seed that is known, so that anybody can
+  repeat it: a result of research, and not a release of the weights.
+- **simulated**: batch and noise are divided by the same number, steps are kept. It is meant to predict the accuracy of the
+  private training, and is not private itself. It was tried on small data, where it is right to about two points
+  ([how](../reproduction.md#the-scale-simulate)): smaller differences from print may be its own.
 - **stand-in**: another network or data set in the place of the paper's. It decides nothing.
 - **not run**: nobody has paid for it yet. `python -m dpvision plan --cost` says what it takes.
 - **cannot be run**: what it rests on is not public.
 
-Ours is the statistic that the table names, over n trainings that differ in the seed, and in code or packages where the notes
-below the table say so. Mean and interval are of the same trainings: the interval holds the mean of such trainings at 95 %, by
-Student's t; it knows nothing of other data, code or settings.
+Ours is the statistic that the table names, over n trainings. They differ in the seed; where they differ in code or packages
+too, the notes below the table say so. Mean and interval are of the same trainings. The interval is Student's t at 95 %: it
+says what other seeds could have given. It knows nothing of other data, code or settings.
 """
+EXAMPLES = {"test": "test", "validation": "held out", "train": "training examples"}
+WEIGHTS = {"last_step": "last step", "averaged": "average", "best_epoch": "best epoch"}
 VERDICTS = {
     SUPPORTED: "What holds, by these runs",
     CONTRADICTED: "What does not hold, by these runs",
     UNDECIDED: "What these runs cannot decide",
 }
-AUDITED = """*Consistent* is no proof: no attack found more than what is claimed. A setting's ε is by Rényi accounting, the
-claimed one the least that an accountant gives; the setting of a recipe is that of its simulation.
-A lower bound above the claimed ε refutes it at {confidence:.1%}; as a bound of another program it assumes independent canaries.
+DECIDED = """A sentence is decided by all of its comparisons together, and a comparison by its interval. *Undecided* are
+sentences of which some comparisons were not run, or have too few seeds: fewer than would find such an effect four times in
+five ([rules](../results.md)).
+"""
+AUDITED = """*Consistent* is no proof: no attack found more than what is claimed. The claim is the least ε that an accountant
+gives for the setting. A bound above the claim would refute it at {confidence:.1%}. No attack by so many runs can show more
+than the last column says. The canaries of one run are taken as independent.
+"""
+ATTACKED = """{paper}'s own audit, [{artifact}]({place}), at 99.9 %. It asks what the weights of the setting show of one
+example. By models: trainings with and without it, by a trainer that holds many models side by side and gives the engine's
+sums. By canaries: the steps of the setting alone, without a network. No attack by so many can show more than the last column
+says.
 """
 
 
@@ -59,14 +74,15 @@ def page(papers: Plan, kept: Sequence[Kept]) -> str:
 
 def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
     """Yield a table: a row for each number in print and each scale at which something of it is here."""
-    yield "| paper | number | in print | ours | n | mean, 95 % interval | how ours came about |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    yield "| paper | number | in print | ours | n | mean, 95 % interval | ours is of | how ours came about |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for paper, numbers in papers.headlines.items():
         for number in numbers:
-            place = f"| {short(paper)} | {number['headline']} | {number['value']:g}"
+            also = f" ({number['note']})" if "note" in number else ""
+            place = f"| {short(paper)} | {number['headline']} | {number['value']:g}{also}"
             found = [_ours(number, each, papers) for each in kept]
             without = f"cannot be run: {number['beyond']}" if "beyond" in number else "not run"
-            for ours in [row for row in found if row] or [f"– | 0 | – | {without}"]:
+            for ours in [row for row in found if row] or [f"– | 0 | – | – | {without}"]:
                 yield f"{place} | {ours} |"
 
 
@@ -77,6 +93,13 @@ def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
     there = (row for row in rows if all(same(row[key], wanted[key]) for key in wanted if key in row))
     here = next((row for row in there if row.get("state") == "run" and row.get("n")), None)
     return here and f"{_number(here)} | {how_made(kept, number['artifact'], here, papers)}"
+
+
+def counted_on(row: dict[str, Any]) -> str:
+    """Say on which examples and with which weights the accuracy in a table's row was counted."""
+    said = (None if same(row.get(key), None) else row[key] for key in ("weights", "split"))
+    weights, split, _ = measured(row["protocol"], row["metric"], *said)
+    return f"{EXAMPLES[str(split)]}, {WEIGHTS[str(weights)]}"
 
 
 def _number(row: dict[str, Any]) -> str:
@@ -95,11 +118,12 @@ def how_made(kept: Kept, artifact: str, row: dict[str, Any], papers: Plan) -> st
     """Say how a row of a table came about, with a link to where it stands."""
     label = kept.called(artifact, "model", row["model"])
     printed = papers.labels.get(artifact, {}).get("models", {}).get(row["model"], label)
+    examples = training_count(read_json(kept.runs(artifact, row)[0] / "spec.json"))
     made = "not private" if same(row["epsilon"], None) else "private"
     if not same(row.get("simulated"), None):
         made = f"simulated, by {row['simulated']:g}"
     stand_in = "" if label == printed else f", stand-in {label}"
-    return f"{made}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
+    return f"{counted_on(row)} | {made}, N = {examples:,}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
 
 
 def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, list[str]]]:
@@ -112,15 +136,37 @@ def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, lis
 
 def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]:
     """Yield the numbers and pictures of a paper that has a scale of its own."""
-    yield "| trained | ours | n | mean, 95 % interval | how ours came about |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| trained | ours | n | mean, 95 % interval | ours is of | how ours came about |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     for artifact, row in kept.trained():
         if artifact in artifacts:
             model, dataset = (kept.called(artifact, name, row[name]) for name in ("model", "dataset"))
             yield f"| {model}, {dataset}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
     yield ""
     for name in artifacts:
+        yield from _works(kept, name)
+    yield from _edges(kept)
+    for name in artifacts:
         yield from _picture(kept, name)
+
+
+def _works(kept: Kept, artifact: str) -> Iterator[str]:
+    """Yield in one line the numbers of other works that stand beside those of a table."""
+    rows = kept.table(artifact)
+    numbers: dict[str, list[str]] = {}
+    for row in rows[rows["published"].notna()].to_dict("records") if "published" in rows else ():
+        numbers.setdefault(kept.called(artifact, "model", row["model"]), []).append(f"{row['published']:g} at {level(row)}")
+    if numbers:
+        yield "In print: " + "; ".join(f"{work}: {', '.join(each)}" for work, each in numbers.items()) + ".\n"
+
+
+def _edges(kept: Kept) -> Iterator[str]:
+    """Yield what searches found at an end of what they tried, in one line: more of it may be better."""
+    found = {file.parent.name: read_json(file).get("edges", []) for file in sorted(kept.folder.glob("studies/*/best.json"))}
+    if edges := [edge for of_one in found.values() for edge in of_one]:
+        ends = ", ".join(f"{edge} ({count})" for edge, count in Counter(edges).items())
+        of = f"{sum(map(bool, found.values()))} of {len(found)} searches"
+        yield f"In {of} the best lies at an end of what was tried, and more of the same may be better: {ends}.\n"
 
 
 def _picture(kept: Kept, artifact: str) -> Iterator[str]:
@@ -137,32 +183,37 @@ def _audits(kept: Sequence[Kept]) -> Iterator[str]:
             place = file.relative_to(each.folder.parent).as_posix()
             yield f"**{found['verdict']}** at {found['confidence']:.1%}, by {len(found['tests'])} tests: [record]({place})."
             yield AUDITED.format(confidence=found["confidence"])
-            yield "| setting | claimed ε | lower bound | expected of this attack |\n| --- | --- | --- | --- |"
+            yield "| setting | claimed ε | lower bound | expected of this attack | most it could show |"
+            yield "| --- | --- | --- | --- | --- |"
             for row in found["bounds"]:
-                bounds = " | ".join(f"{row[key]:.2f}" for key in ("claimed", "lower_bound", "expected"))
+                bounds = " | ".join(f"{row[key]:.2f}" for key in ("claimed", "lower_bound", "expected", "perfect_attack"))
                 yield f"| {row['setting']}, δ = {row['delta']:g} | {bounds} |"
             yield ""  # or the next audit would be a row of this table
         yield from _attacks(each)
 
 
 def _attacks(kept: Kept) -> Iterator[str]:
-    """Yield the bounds of a paper's own audit, repeated here, beside those in print."""
+    """Yield the bounds of a paper's own audit, repeated here; beside those in print where the attack is the paper's."""
     for artifact in kept.of_kind("attack"):
         rows = kept.table(artifact)
         run = rows[(rows["metric"] == "lower_bound") & (rows["state"] == "run")]
         if len(run):
-            yield f"{short(kept.labels[artifact]['paper'])}'s own audit, [{artifact}]({kept.scale}/README.md#{artifact}), at"
-            yield "99.9 %; theirs is by models, and canaries are another attack:\n"
-            yield "| ε | examples | by | lower bound, in print | lower bound, ours |\n| --- | --- | --- | --- | --- |"
+            paper, place = short(kept.labels[artifact]["paper"]), f"{kept.scale}/README.md#{artifact}"
+            yield ATTACKED.format(paper=paper, artifact=artifact, place=place)
+            yield "| ε | examples | by | in print, by models | lower bound | expected of the best attack | most it could show |"
+            yield "| --- | --- | --- | --- | --- | --- | --- |"
             for row in run.to_dict("records"):
-                printed = "–" if same(row["published"], None) else f"{row['published']:g}"
+                alike = row["by"] == "models" and not same(row["published"], None)
                 by = f"{int(row['inside'] + row['out']):,} {row['by']}"
-                yield f"| {row['epsilon']:g} | {int(row['examples']):,} | {by} | {printed} | {row['ours']:.3g} |"
+                bounds = " | ".join(f"{row[key]:.2f}" for key in ("ours", "best_attack", "perfect_attack"))
+                printed = f"{row['published']:g}" if alike else "–"
+                yield f"| {row['epsilon']:g} | {int(row['examples']):,} | {by} | {printed} | {bounds} |"
             yield ""
 
 
 def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
     """Yield the sentences of each paper that are decided at a scale, and how many nobody can decide yet."""
+    yield DECIDED
     for each, name, claims in ((of, *verdicts) for of in kept for verdicts in of.claims.items()):
         of = dict(list(claims[claims["row"] == "comparison"].groupby("claim")))
         claims = claims[claims["row"] == "claim"]
@@ -178,8 +229,11 @@ def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
                     yield f"- [{row['text']}]({each.scale}/{name}.md#{row['claim']}) ({row['section']})"
                     yield from _compared(of[row["claim"]])
                 yield ""
-        if rest := sum(count for verdict, count in counts.items() if verdict not in VERDICTS):
-            yield f"What nobody can say yet: {rest} more sentences, for what they rest on was not run.\n"
+        if rest := int(counts.get(NOT_RUN, 0)):
+            yield f"Nobody can say of {counted('more sentence', 'more sentences', rest)}: what they rest on was not run.\n"
+        if rest := int(counts.get(NOT_HERE, 0)):
+            alone = f"{counted('sentence has', 'sentences have', rest)} stand-ins alone"
+            yield f"{alone}, [which decide nothing]({each.scale}/{name}.md).\n"
 
 
 def _compared(rows: pd.DataFrame) -> Iterator[str]:
@@ -189,6 +243,6 @@ def _compared(rows: pd.DataFrame) -> Iterator[str]:
         low, high, printed = (None if pd.isna(row[key]) else row[key] for key in ("low", "high", "published"))
         found = in_words(row["effect"], low, high, row["unit"])
         beside = "" if printed is None else f"; in print {in_words(printed, None, None, row['unit'])}"
-        yield f"  - {row['comparison']}: **{found}**, n = {row['n']:g}{beside}"
+        yield f"  - {row['comparison']}: **{found}**, n = {row['n']:g}{beside}: {row['verdict']}"
     if left := len(rows) - len(run):
         yield f"  - {counted('comparison', 'comparisons', left)} of it not run"

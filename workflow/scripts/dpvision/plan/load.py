@@ -165,6 +165,8 @@ class _Loader:
         refuse(checks.of_places(here, paper.cells, documents))
         known_for = (row.model_dump(exclude_none=True) | {"at": row.coordinates()} for row in numbers if row.headline)
         self.plan.headlines[printed.title] = list(known_for)
+        if printed.practice:
+            self.plan.practices[printed.title] = printed.practice.model_dump()
         self.plan.left_out += left
         self.plan.papers[name] = []
         for key in here.artifacts:

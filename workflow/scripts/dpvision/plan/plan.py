@@ -39,6 +39,7 @@ class Plan:
     wanting: dict[str, list[str]] = field(default_factory=dict)  # artifact -> data sets that have to be brought
     labels: dict[str, dict[str, Any]] = field(default_factory=dict)  # artifact -> title, models as shown
     headlines: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # a paper's title -> what it is known for
+    practices: dict[str, dict[str, Any]] = field(default_factory=dict)  # a paper's title -> how its numbers came about
 
     def of(self, stage: str) -> dict[str, Spec]:
         """Return the specs of a stage's work by name."""

@@ -67,7 +67,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     from dpvision.reporting.figures import ARMS
     from dpvision.reporting.points import set_axis
 
-    figure, axis = plt.subplots(figsize=(6.4, 4.0))
+    figure, axis = plt.subplots(figsize=(6.4, 4.4))
     fronts, others = frame[frame["series"] != OTHER], frame[frame["series"] == OTHER]
     parts = fronts.groupby(["model", "series"], sort=False)
     for ((model, series), part), style, marker in zip(parts, cycle(ARMS), cycle("os^D"), strict=False):
@@ -86,5 +86,5 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
             axis.annotate(str(model), (x.iloc[0], y.iloc[0]), xytext=(4, 3), textcoords="offset points", fontsize=7)
     set_axis(axis, "x", frame["epsilon"])
     axis.set(xlabel="ε", ylabel="accuracy (%)")
-    axis.legend(loc="best", fontsize=8)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=7)  # lines may be anywhere above
     return figure

@@ -51,7 +51,7 @@ def _row(at: dict[str, Any], study: "Spec") -> dict[str, Any]:
     from dpvision.privacy.mechanism import possible_trials
 
     delta, trials = study["run"]["budget"]["delta"], study["trials"]
-    dearest = max(possible_trials(study), key=lambda trial: trial.epsilon(delta))
+    dearest = max(possible_trials(study), key=lambda trial: epsilon_of((trials + 1) * trial.rdp(), delta))
     rdp = np.maximum.reduce([trial.rdp() for trial in possible_trials(study)])
     return {
         "dataset": at["dataset"],
