@@ -26,8 +26,8 @@ class Origin:
         self.stage = stage
         self.code = code_digest(*stage.split())
         found = source()
-        self.commit = found and found.commit + ("+" if found.changed else "")
-        self.dirty = found and bool(found.changed)
+        self.commit = found and found.commit + ("+" if found.changed_code else "")
+        self.dirty = found and bool(found.changed_code)
         self.lock = file_digest(LOCK)[:12] if LOCK.exists() else None
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._begun = time.monotonic()

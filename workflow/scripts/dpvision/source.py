@@ -27,6 +27,11 @@ class Source(NamedTuple):
     changed: list[str]
     """Files that are not as committed: changed, new, or gone."""
 
+    @property
+    def changed_code(self) -> list[str]:
+        """Files that are not as committed, without the configuration: what that says of a result stands in its spec."""
+        return [file for file in self.changed if not file.startswith("config/")]
+
     def identity(self, root: Path = ROOT) -> str:
         """Return a digest of the source: another source has another one."""
         there = [file for file in self.changed if (root / file).is_file()]
