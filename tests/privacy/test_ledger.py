@@ -15,6 +15,7 @@ from dpvision.privacy.curve import Curve
 from dpvision.privacy.ledger import (
     PUBLIC_FEATURES,
     PUBLIC_START,
+    choice_of,
     counted,
     ledger,
     no_ledger,
@@ -25,6 +26,7 @@ from dpvision.privacy.ledger import (
 )
 from dpvision.privacy.mechanism import mechanism_of
 
+PLATEAU = {"name": "plateau", "factor": 0.5, "patience": 3}
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "accountant": "rdp"}
 RUN = Mechanism(0.02, 1.7, 1000)
 SEARCH = {"study": "groups", "trials": 5, "sampling_rate": 0.02, "noise_multiplier": 1.7, "steps": 1000}
@@ -66,6 +68,14 @@ def test_it_says_where_nothing_was_held_out_and_so_nothing_chose():
     assert "nothing being held out" in said[0]
     assert "no accuracy picks an epoch" in said[0]
     assert said[1:] == ledger(RUN, 1000, 1.5, BUDGET, 50_000, [])["not_accounted"][1:]
+
+
+def test_it_says_that_a_loss_steers_the_rate_where_the_schedule_follows_one_alone(run_spec):
+    follows, constant = (run_spec({"recipe.schedule": schedule}) for schedule in (PLATEAU, {"name": "constant"}))
+    said = [spent(spec, mechanism_of(spec), {})["not_accounted"][0] for spec in (follows, constant)]
+    assert said == [choice_of(follows), choice_of(constant)]
+    assert "their loss steers the learning rate" in said[0] and "their loss steers no learning rate" in said[1]
+    assert all("the best epoch, which the metrics have beside the last step" in line for line in said)
 
 
 def test_a_search_costs_all_its_trials_or_a_random_number_of_them():

@@ -45,14 +45,18 @@ SIMULATION = (
     "batch and noise are those of the training that is simulated divided by k, its steps are kept, so that every step has "
     "the same noise for its signal (Sander et al. 2023); the guarantee is that of what was done, which is next to none"
 )
-CHOICE = "their loss steers the learning rate and their accuracy picks the best epoch, both without noise"
-VALIDATION_CHOOSES = f"validation examples: {CHOICE}"
-TEST_CHOOSES = f"test examples, none being held out: {CHOICE}, so that accuracies on them are too high"
+PICKS = "their accuracy picks the best epoch, which the metrics have beside the last step"
+STEERS = f"their loss steers the learning rate and {PICKS}, both without noise"
+STEERS_NOT = f"{PICKS}, without noise; their loss steers no learning rate"
 NOTHING_CHOOSES = (
     "validation examples: there are none, nothing being held out, so that within this training no loss steers the learning "
     "rate and no accuracy picks an epoch"
 )
-CHOOSES = {"validation": VALIDATION_CHOOSES, "test": TEST_CHOOSES, None: NOTHING_CHOOSES}  # by specs.chooser
+CHOOSES = {  # by specs.chooser
+    "validation": "validation examples: {choice}",
+    "test": "test examples, none being held out: {choice}; so accuracies on them are too high",
+    None: NOTHING_CHOOSES,
+}
 STOPS = "the validation loss, without noise, also decides after which epoch the training ends"
 PUBLIC_START = (
     "the weights that it began with: taken as public; whatever data they were trained on is not protected by this run"
@@ -92,12 +96,26 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
         return simulated_ledger(*arguments, divisor)
     searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
     searches = [{**search, "trained_on": _trains_on_held_out(spec, search)} for search in searches]
-    said = ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")))
+    said = ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")), steers=_steers(spec))
     if not specs.is_repeatable(spec):
         del said["repeatable"]
         said["release"] = {"noise": SECRET, "needs": list(_needs(spec, searches))}
     said["not_accounted"] += _taken_as_public(spec)
     return said
+
+
+def choice_of(spec: specs.Spec) -> str:
+    """Say what the examples that a run held out choose in it, or the test split in their place."""
+    return _choice(specs.chooser(spec), _steers(spec))
+
+
+def _choice(chooser: str | None, steers: bool) -> str:
+    return CHOOSES[chooser].format(choice=STEERS if steers else STEERS_NOT)
+
+
+def _steers(spec: specs.Spec) -> bool:
+    """Tell whether a loss on held-out examples steers the learning rate."""
+    return follows_validation(spec["recipe"]["schedule"]["name"])
 
 
 def _taken_as_public(spec: specs.Spec) -> list[str]:
@@ -119,7 +137,7 @@ def _trains_on_held_out(run: specs.Spec, search: dict[str, Any]) -> bool:
 def _needs(spec: specs.Spec, searches: list[dict]) -> Iterator[str]:
     """Yield what a release of weights needs beside secret noise."""
     yield from (RELEASED, PUBLIC, UNCHOSEN, *_taken_as_public(spec))
-    steered = ["the learning rate"] * follows_validation(spec["recipe"]["schedule"]["name"])
+    steered = ["the learning rate"] * _steers(spec)
     steered += ["the end of the training"] * bool(spec["recipe"].get("stop"))
     if steered:
         yield HELD_OUT.format(what=" and ".join(steered))
@@ -138,6 +156,7 @@ def ledger(
     searches: list[dict],
     chooser: str | None = "validation",
     stops: bool = False,
+    steers: bool = True,
 ) -> dict:
     """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose.
 
@@ -162,7 +181,7 @@ def ledger(
         "steps": {"planned": planned, "made": mechanism.steps},
         "searches": [_search(mechanism, delta, search) for search in searches],
         "not_accounted": [
-            CHOOSES[chooser],
+            _choice(chooser, steers),
             *[STOPS] * stops,
             *NOT_ACCOUNTED,
             *["the choice made by the search: see searches"] * bool(searches),
