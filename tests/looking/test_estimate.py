@@ -51,6 +51,14 @@ def test_another_networks_records_are_better_than_a_guess(results):
     assert estimator(results).job(("train", runs_of(results, "scaleresnet9")[0])).by == "measured on other networks"
 
 
+def test_a_guess_without_what_was_measured_is_the_same_on_every_machine(results):
+    first, *_, other = runs_of(results, "resnet9")
+    before = Estimator(results.plan, results.root, "A100", measured=False).job(("train", other))
+    results.record(first, seconds=77.0)
+    assert Estimator(results.plan, results.root, "A100", measured=False).job(("train", other)) == before
+    assert before.by == "guessed"
+
+
 def test_all_sessions_of_an_interrupted_run_count(results):
     done, other = runs_of(results, "resnet9")[:2]
     results.record(done, seconds=90.0, sessions=3)

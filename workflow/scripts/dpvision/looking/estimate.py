@@ -72,10 +72,13 @@ class Job:
 
 
 class Estimator:
-    def __init__(self, plan: Plan, root: Path, device: str | None = None) -> None:
-        """Choose by `device`, a part of the name of one with records or in config/devices.yaml; without, the last one here."""
+    def __init__(self, plan: Plan, root: Path, device: str | None = None, measured: bool = True) -> None:
+        """Choose by `device`, a part of the name of one with records or in config/devices.yaml; without, the last one here.
+
+        Without what was `measured` here everybody gets the same guess.
+        """
         self.plan, self.root = plan, root
-        self.past = [past for past in _past(plan, root) if past.cost.is_known]
+        self.past = [past for past in _past(plan, root) if past.cost.is_known] if measured else []
         self.device, self.speed = self._device(device)
         self.past = [past for past in self.past if past.device == self.device]
 
