@@ -6,12 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from dpvision.data.prepared import split_of
 from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.plan import Plan
 from dpvision.plan.plan import LABELS
+from dpvision.privacy.ledger import SEE_SEARCHES, choice_of
 
 SOLVE = "solve"  # in the place of an ε that a budget leaves open
 TABLES = ("accuracy", "tuned", "best_trials")  # kinds whose rows are trainings, with a column for each seed
@@ -68,6 +71,20 @@ class Kept:
         """Return the folders of the trainings that a row of a table is of."""
         return [run for cell in self._cells(artifact) if _is_of(row, cell) for run in self._runs_of(cell)]
 
+    def scored_on(self, study: str) -> dict[str, Any]:
+        """Return what the trials of a search were given of the data: it says what was held out to score them."""
+        if study not in (planned := self.plan.of("search")):
+            gone = f"{self.folder} has trainings with values of {study}, a search that its scale plans no more"
+            raise UserError(f"{gone}; take the folders of these trainings out of runs/")
+        data: dict[str, Any] = planned[study]["run"]["data"]
+        return data
+
+    def scored(self, spec: dict[str, Any]) -> tuple[int, int]:
+        """Return how many examples the searches for a training held out to score trials, and how many of them it trains on."""
+        held_out = [split_of(self.scored_on(study))[1] for study in sorted(set(spec.get("found_by", {}).values()))]
+        read = np.unique(np.concatenate([*held_out, np.array([], dtype=int)]))
+        return read.size, np.setdiff1d(read, split_of(spec["data"])[1]).size
+
     def _cells(self, artifact: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = read_json(self.folder / "plan" / f"{artifact}.json")["cells"]
         return found
@@ -108,6 +125,15 @@ def short(title: str) -> str:
 def price_of(ledger: dict[str, Any]) -> float:
     """Return the ε of a training and all its searches: of their composition, or less where the sampler covers them."""
     return max(search.get("epsilon_covered") or search["epsilon_all_composed"] for search in ledger["searches"])
+
+
+def not_accounted(spec: dict[str, Any], ledger: dict[str, Any]) -> list[str]:
+    """Return what a training's ledger leaves out, but for searches; what held-out examples chose is in the words of today.
+
+    Ledgers of old say that a loss steered the learning rate where it was constant.
+    """
+    told_anew = ("validation examples", "test examples", SEE_SEARCHES)
+    return [choice_of(spec), *(said for said in ledger["not_accounted"] if not said.startswith(told_anew))]
 
 
 def level(row: dict[str, Any]) -> str:

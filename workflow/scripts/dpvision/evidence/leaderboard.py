@@ -5,13 +5,13 @@ from typing import Any
 
 import yaml
 
-from dpvision.evidence.kept import Kept, price_of, same
+from dpvision.evidence.kept import Kept, not_accounted, price_of, same
 from dpvision.files import read_json
-from dpvision.looking.text import counted
 
 HEAD = """# Entries in the form of the public list of private image classification (Private-MachineLearning on GitHub): made by
-# `python -m dpvision evidence` of trainings that are private; simulated ones are not. Fill in who you are. The noise is from a
-# seed that is known: results of research, and no released weights.
+# `python -m dpvision evidence`. They are of private trainings alone. Simulated trainings are not private. Fill in who you are.
+# The noise comes from a known seed. So these are results of research, and the weights are not released.
+# `epsilon` is of one training. `not_in_epsilon` says what it leaves out.
 """
 
 
@@ -37,20 +37,41 @@ def leaderboard(kept: Sequence[Kept]) -> str:
 def _claims(kept: Kept, artifact: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the claim of a row, if its trainings are private on their own."""
     runs = kept.runs(artifact, row)
-    ledgers = [read_json(run / "ledger.json") for run in runs]
+    specs, ledgers = ([read_json(run / f"{name}.json") for run in runs] for name in ("spec", "ledger"))
     if not ledgers or not all(ledger.get("private") for ledger in ledgers):
         return
-    searched = [price_of(ledger) for ledger in ledgers if ledger.get("searches")]
-    choice = f"hyper-parameters chosen on the private data; with all trials ε = {max(searched):.2f}" if searched else "none"
+    spec, ledger, n = specs[0], ledgers[0], int(row["n"])
+    statistic = f"{row['statistic']} of {n} trainings" if n > 1 else "one training"
     yield {
-        "public_data": _public(kept, read_json(runs[0] / "spec.json")),
+        "public_data": _public(kept, spec),
         "model": kept.called(artifact, "model", row["model"]),
-        "epsilon": ledgers[0]["epsilon"].get("target") or ledgers[0]["epsilon"][ledgers[0]["accountant"]],
+        "epsilon": ledger["epsilon"].get("target") or ledger["epsilon"][ledger["accountant"]],
         "delta": row["delta"],
-        "private_accuracy": f"{row['ours']:.2f}% ({row['statistic']} of {counted('training', 'trainings', int(row['n']))})",
-        "dp_accountant": ledgers[0]["accountant"].upper(),
-        "not_in_epsilon": choice,
+        "epsilon_covers": f"{ledger['examples']:,} of the {spec['data']['train']:,} training examples",
+        "private_accuracy": f"{row['ours']:.2f}% ({statistic})",
+        "dp_accountant": ledger["accountant"].upper(),
+        "not_in_epsilon": [*_outside(kept, spec, ledgers), *not_accounted(spec, ledger)],
     }
+
+
+def _outside(kept: Kept, spec: dict[str, Any], ledgers: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what ε leaves out of the data, and what the searches for these trainings spend."""
+    if held_out := spec["data"]["validation"]:
+        yield f"{held_out:,} of the {spec['data']['train']:,} training examples were held out. No ε covers them."
+    if searches := ledgers[0]["searches"]:
+        scored, trained_on = kept.scored(spec)
+        values = " and ".join(sorted(key.rpartition(".")[2] for key in spec["found_by"]))
+        covered = ledgers[0]["examples"] - trained_on
+        yield f"{' and '.join(_trials(search) for search in searches)} chose {values}, on the private data."
+        yield f"With all trials ε = {max(map(price_of, ledgers)):.2f}. This ε covers {covered:,} examples."
+        yield f"The trials were scored on {scored:,} held-out examples, without noise. No ε with the trials covers these."
+        if trained_on:
+            yield f"Afterwards the training was on {trained_on:,} of these held-out examples too."
+
+
+def _trials(search: dict[str, Any]) -> str:
+    """Say how many trials a search had; of one that its sampler covers the number is a secret."""
+    return f"{search['trials']} trials" if "trials" in search else f"trials, {search['mean_trials']} on average,"
 
 
 def _public(kept: Kept, spec: dict[str, Any]) -> str:

@@ -69,6 +69,7 @@ NOT_ACCOUNTED = [
     "training losses, accuracies and gradient norms in the history and the metrics: printed without noise",
     "the number of examples, the image normalisation and the test split: taken as public",
 ]
+SEE_SEARCHES = "the choice made by the search: see searches"
 READ = "the examples that the search held out and this run trains on: the search read them without noise"
 TRAINED_ON = READ + ", so that no ε with the search in it holds for them"
 
@@ -184,7 +185,7 @@ def ledger(
             _choice(chooser, steers),
             *[STOPS] * stops,
             *NOT_ACCOUNTED,
-            *["the choice made by the search: see searches"] * bool(searches),
+            *[SEE_SEARCHES] * bool(searches),
             *[TRAINED_ON] * any(search.get("trained_on") for search in searches),
         ],
         "repeatable": REPEATABLE,

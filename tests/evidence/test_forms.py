@@ -1,0 +1,71 @@
+"""The leaderboard's entries, the checklist and the appendix say what the kept records bear, for as much as they bear it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from remade import written
+
+from dpvision.errors import UserError
+
+ALL_LAYERS = "transfer/runs/cifar10-wrn16-4-eps1-seed0-b03e51450d58"
+HEAD = "transfer/runs/cifar10_256-linear-head-eps1-seed0-643c962d18ab"
+
+
+def claims(kept: Path, scale: str) -> list[dict[str, Any]]:
+    """Return the claims of the paper that has a scale of its own."""
+    titles = {of["paper"] for of in json.loads((kept / scale / "labels.json").read_text()).values()}
+    (entry,) = (entry for entry in yaml.safe_load(written(kept, "leaderboard.yaml")) if entry["name"] in titles)
+    return entry["claims"]
+
+
+def ledger(kept: Path, run: str) -> dict[str, Any]:
+    return json.loads((kept / run / "ledger.json").read_text())
+
+
+def test_an_entry_says_how_many_examples_its_epsilon_covers(kept):
+    for scale, run in (("transfer", HEAD), ("transfer", ALL_LAYERS)):
+        said = {claim["epsilon_covers"] for claim in claims(kept, scale)}
+        assert said == {f"{ledger(kept, run)['examples']:,} of the 50,000 training examples"}
+    assert {claim["epsilon_covers"] for claim in claims(kept, "laptop")} == {"50,000 of the 50,000 training examples"}
+
+
+def test_an_entry_lists_what_its_ledger_does_not_account_for(kept):
+    outside = claims(kept, "transfer")[-1]["not_in_epsilon"]
+    choice, *rest = ledger(kept, ALL_LAYERS)["not_accounted"]
+    assert choice.startswith("validation examples") and set(rest) <= set(outside)
+    assert "5,000 of the 50,000 training examples were held out. No ε covers them." in outside
+    assert not any("trials" in said for said in outside)  # nothing was searched for all layers
+
+
+def test_what_held_out_examples_chose_is_said_as_the_recipe_does_it(kept):
+    for claim in claims(kept, "transfer"):
+        (said,) = (said for said in claim["not_in_epsilon"] if said.startswith("validation examples"))
+        assert "steers no learning rate" in said  # its rate is constant, whatever ledgers of old say
+
+
+def test_epsilon_with_all_trials_covers_what_no_search_held_out(kept):
+    (together,) = (search["epsilon_all_composed"] for search in ledger(kept, HEAD)["searches"])
+    for scale in ("laptop", "transfer"):
+        (of_one,) = (claim for claim in claims(kept, scale) if claim["epsilon"] == 1.0 and "head" in claim["model"])
+        outside = of_one["not_in_epsilon"]
+        assert f"With all trials ε = {together:.2f}. This ε covers 45,000 examples." in outside
+        assert any("scored on 5,000 held-out examples" in said and "No ε with the trials covers" in said for said in outside)
+        again = "Afterwards the training was on 5,000 of these held-out examples too."
+        assert (again in outside) is (scale == "laptop")  # a laptop's head trains on all 50,000
+
+
+def test_a_search_that_is_planned_no_more_is_an_error_that_says_what_to_do(kept):
+    file = kept / HEAD / "spec.json"
+    spec = json.loads(file.read_text())
+    file.write_text(json.dumps(spec | {"found_by": dict.fromkeys(spec["found_by"], "gone")}))
+    with pytest.raises(UserError, match=r"values of gone, a search that its scale plans no more; take the folders of"):
+        written(kept)
+
+
+def test_a_model_of_an_entry_is_understood_by_itself(kept):
+    models = {claim["model"] for scale in ("laptop", "transfer") for claim in claims(kept, scale)}
+    assert not any(re.search(r"\bthat\b", model) for model in models)
