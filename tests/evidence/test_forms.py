@@ -26,6 +26,12 @@ def ledger(kept: Path, run: str) -> dict[str, Any]:
     return json.loads((kept / run / "ledger.json").read_text())
 
 
+def answers(kept: Path, scale: str) -> dict[str, str]:
+    """Return the checklist's answers for a scale."""
+    part = written(kept, "CHECKLIST.md").partition(f"## Scale `{scale}`")[2].partition("\n## ")[0]
+    return dict(line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| "))
+
+
 def test_an_entry_says_how_many_examples_its_epsilon_covers(kept):
     for scale, run in (("transfer", HEAD), ("transfer", ALL_LAYERS)):
         said = {claim["epsilon_covers"] for claim in claims(kept, scale)}
@@ -69,3 +75,49 @@ def test_a_search_that_is_planned_no_more_is_an_error_that_says_what_to_do(kept)
 def test_a_model_of_an_entry_is_understood_by_itself(kept):
     models = {claim["model"] for scale in ("laptop", "transfer") for claim in claims(kept, scale)}
     assert not any(re.search(r"\bthat\b", model) for model in models)
+
+
+def test_the_spread_is_given_where_seeds_were_repeated(kept):
+    runs = [folder.name for folder in (kept / "simulate/runs").iterdir()]
+    specs = [json.loads((kept / "simulate/runs" / run / "spec.json").read_text()) | {"seed": None} for run in runs]
+    single = sum(specs.count(spec) == 1 for spec in specs)
+    said = answers(kept, "simulate")["Is the spread over seeds given?"]
+    assert f"Yes for {len(runs) - single} of {len(runs)} trainings" in said
+    assert f"No for {single} of {len(runs)} trainings" in said
+    assert "No for" not in answers(kept, "laptop")["Is the spread over seeds given?"]
+
+
+def test_what_searches_held_out_is_said_beside_what_trainings_did(kept):
+    said = answers(kept, "laptop")["Which data, divided how?"]
+    assert "30 trainings hold out 0, 6 searches hold out 5,000" in said
+    assert "Afterwards the training was on 5,000" in answers(kept, "laptop")["Is the search accounted for?"]
+    assert "Afterwards" not in answers(kept, "transfer")["Is the search accounted for?"]
+
+
+def test_searches_are_counted_by_the_trainings_that_they_chose_for(kept):
+    found = answers(kept, "transfer")
+    assert "6 searches chose values for 30 of 32 trainings" in found["How were settings chosen?"]
+    assert "Nothing was searched for 2 of 32 trainings" in found["How were settings chosen?"]
+    assert found["Is the search accounted for?"].startswith("Nothing was searched (1 of 26)")
+
+
+def test_what_is_not_accounted_for_is_counted_by_trainings(kept):
+    said = answers(kept, "transfer")["What else is not accounted for?"].split("<br>")
+    assert sum("the weights that it began with" in line and line.endswith("(1 of 26)") for line in said) == 1
+    assert sum("steers no learning rate" in line and line.endswith("(26 of 26)") for line in said) == 1
+
+
+def test_local_changes_are_counted_and_what_nobody_knows_is_said(kept):
+    changed = "Was it changed locally?"
+    assert answers(kept, "laptop")[changed] == "no for 30 of 30 trainings"
+    assert answers(kept, "transfer")[changed].startswith("yes for 32 of 32 trainings")
+    file = kept / ALL_LAYERS / "provenance.json"
+    file.write_text(json.dumps({key: value for key, value in json.loads(file.read_text()).items() if key != "dirty"}))
+    assert answers(kept, "transfer")[changed].endswith("; not known for 1 of 32 trainings")
+
+
+def test_simulated_trainings_are_counted_apart_from_private_ones(kept):
+    all_of_it = len(list((kept / "simulate/runs").iterdir()))
+    said = answers(kept, "simulate")["How many trainings are private?"]
+    assert said == f"0 of {all_of_it}; {all_of_it} of {all_of_it} are simulated"
+    assert answers(kept, "transfer")["How many trainings are private?"] == "26 of 32; 0 of 32 are simulated"
