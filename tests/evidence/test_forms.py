@@ -1,5 +1,6 @@
 """The leaderboard's entries, the checklist and the appendix say what the kept records bear, for as much as they bear it."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from remade import written
+from remade import planned, written
 
 from dpvision.errors import UserError
 
@@ -30,6 +31,12 @@ def answers(kept: Path, scale: str) -> dict[str, str]:
     """Return the checklist's answers for a scale."""
     part = written(kept, "CHECKLIST.md").partition(f"## Scale `{scale}`")[2].partition("\n## ")[0]
     return dict(line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| "))
+
+
+def table(kept: Path, heading: str) -> list[list[str]]:
+    """Return the rows of the table below a heading of the appendix, without its head."""
+    part = written(kept, "ARTIFACT-APPENDIX.md").partition(f"## {heading}")[2].partition("\n## ")[0]
+    return [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")][2:]
 
 
 def test_an_entry_says_how_many_examples_its_epsilon_covers(kept):
@@ -121,3 +128,65 @@ def test_simulated_trainings_are_counted_apart_from_private_ones(kept):
     said = answers(kept, "simulate")["How many trainings are private?"]
     assert said == f"0 of {all_of_it}; {all_of_it} of {all_of_it} are simulated"
     assert answers(kept, "transfer")["How many trainings are private?"] == "26 of 32; 0 of 32 are simulated"
+
+
+def test_claims_are_results_of_ours_with_n_and_how_they_came_about(kept):
+    found = table(kept, "Claims that the kept records bear")
+    assert [row[0] for row in found] == [f"C{i}" for i in range(1, len(found) + 1)]
+    (head,) = (row for row in found if row[1] == "CIFAR-10, head on MobileNetV2, ε = 8")
+    assert head[2:4] == ["82.33 % of test examples, median", "5"] and head[4].startswith("private: [laptop_table]")
+    assert not any("simulated" in row[4] and row[3] == "1" for row in found)
+    assert not any(f"in print: {number}" in row for row in found for number in (71.8, 81.4))
+
+
+def test_an_experiment_is_named_by_each_claim_of_its_scale(kept):
+    page = written(kept, "ARTIFACT-APPENDIX.md")
+    numbers = dict(re.findall(r"\*\*\((E\d)\) Scale `(\w+)`", page))
+    assert sorted(numbers.values()) == sorted(folder.parent.name for folder in kept.glob("*/labels.json"))
+    for row in table(kept, "Claims that the kept records bear"):
+        assert f"]({numbers[row[5]]}/" in row[4]
+
+
+def test_a_lower_bound_above_the_claim_is_counted(kept):
+    (file,) = (kept / "simulate/audits").glob("*/audit.json")
+    about = json.loads(file.read_text())
+    about["bounds"][0]["lower_bound"] = about["bounds"][0]["claimed"] + 1
+    file.write_text(json.dumps(about | {"verdict": "refuted"}))
+    (row,) = (row for row in table(kept, "Claims that the kept records bear") if row[1].startswith("The engine under attack"))
+    assert row[1].endswith("*refuted*") and row[2].startswith(f"1 of {len(about['bounds'])} lower bounds")
+
+
+def test_an_effect_is_a_claim_where_its_comparison_is_decided(kept):
+    found = {row[1]: row[4] for row in table(kept, "Claims that the kept records bear")}
+    compared = [row for row in csv.DictReader((kept / "simulate/smoothnets_claims.csv").open(encoding="utf-8")) if row["low"]]
+    assert {row["verdict"] for row in compared} == {"supported", "undecided"}
+    for row in compared:
+        said = found.get(f"Remerscheid et al. 2022, supported: {row['comparison']}", "")
+        assert said.startswith("simulated: [") is (row["verdict"] == "supported")
+    assert "intervals that decide nothing: " in written(kept, "ARTIFACT-APPENDIX.md")
+
+
+@pytest.mark.parametrize("number", ["CIFAR-10, ε = 7.42, with ScaleNorm", "CIFAR-10, ε = 8, WRN-40-4"])
+def test_a_number_in_print_has_a_status_and_the_hours_of_its_artifact(kept, number):
+    (row,) = (row for row in table(kept, "Numbers in print") if row[1] == number)
+    simulated = "ScaleNorm" in number
+    assert row[3].startswith("simulated, by 8") if simulated else row[3:6] == ["not run", "–", "0"]
+    assert float(row[7].replace(",", "")) > 0
+
+
+def test_a_number_that_cannot_be_run_says_why_and_has_no_hours(kept):
+    for row in (row for row in table(kept, "Numbers in print") if "JFT" in row[1]):
+        assert row[3] == "cannot be run: JFT is not public" and row[7] == "–"
+
+
+def test_each_number_in_print_is_counted_once_by_its_status(kept):
+    rows = table(kept, "Numbers in print")
+    counts = [sum(row[3].startswith(status) for row in rows) for status in ("private", "simulated", "not run", "cannot")]
+    words = "Of {} numbers {} are private, {} are simulated, {} are not run, {} cannot be run."
+    assert words.format(len(rows), *counts) in written(kept, "ARTIFACT-APPENDIX.md")
+
+
+def test_a_scale_without_trainings_says_what_is_kept_of_it(kept):
+    tables = len(list((kept / "paper/tables").glob("*.csv")))
+    said = f"Scale `paper`**: only what follows without a training is kept: {tables} tables; 0 of {len(planned('paper').runs)}"
+    assert f"{said} trainings." in written(kept, "ARTIFACT-APPENDIX.md")

@@ -1,11 +1,18 @@
 """An appendix for artifact committees: what is claimed, how each result is made again, what it takes, what cannot be."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from dpvision.evidence.kept import Kept
+from dpvision.evidence.kept import Kept, level, same, short
+from dpvision.evidence.page import how_made
 from dpvision.files import read_json
 from dpvision.logs import clock
-from dpvision.plan import Plan
+from dpvision.looking.estimate import Estimator, table
+from dpvision.looking.text import counted
+from dpvision.plan import ROOT, Plan
+from dpvision.reporting.claims import in_words
+from dpvision.reporting.verdicts import UNDECIDED
 
 BEGINNING = """# Artifact appendix
 
@@ -14,9 +21,10 @@ and a manifest of digests: `snakemake archive --config scale=SCALE` ([docs/archi
 
 ## Abstract
 
-A pipeline that reproduces three papers on differentially private image classification, from the download of the data to every
-table and figure. Each training leaves a record: what was asked for, the results, the ε it spent by several accountants, the
-code and packages that made it. Every table is made of records, and `python -m dpvision verify` recomputes it.
+A pipeline that is set up to reproduce three papers on differentially private image classification, from the download of the
+data to every table and figure. Two lists below say what is run, and what is not. Each training leaves a record: what was asked
+for, the results, the ε it spent by several accountants, the code and packages that made it. Every table is made of records, and
+`python -m dpvision verify` recomputes it.
 
 ## Description and requirements
 
@@ -35,6 +43,31 @@ code and packages that made it. Every table is made of records, and `python -m d
     make demo     # the whole pipeline on data that comes with it, six minutes on two cores
     make test     # the quick tests, eight minutes on two cores
 """
+BORNE = """## Claims that the kept records bear
+
+Each result below follows from records in this folder. Its experiment, further below, says how to check it and how to make it
+again. *Private*, *simulated*, *stand-in*, *not run* and *cannot be run* mean what [the page of results](README.md) says.
+[CHECKLIST.md](CHECKLIST.md) says what ε leaves out.
+
+| claim | result | ours | n | how ours came about | experiment |
+| --- | --- | --- | --- | --- | --- |"""
+DECIDED = """
+*Supported* and *contradicted* are said of one comparison. The sentence in the paper may need others, which were not run."""
+PRINTED = """
+## Numbers in print that the pipeline is set up to test
+
+These numbers are the papers'. A number that is *simulated* or *not run* is not reproduced: simulated accuracies predict
+private ones.
+"""
+STATUSES = {"private": "are private", "simulated": "are simulated", "not run": "are not run", "cannot be run": "cannot be run"}
+COLUMNS = "| paper | number | in print | status | ours | n | artifact | hours |\n" + "| --- " * 8 + "|"
+GUESSED = """
+*Hours* is what one {device} takes for the artifact at the scale `paper`: for all of its rows, seeds and searches. It is a guess
+by the number of operations, and nothing of it was measured. All of these artifacts together take {all} hours.
+`python -m dpvision plan --cost --device {device}` guesses for each artifact. Name the data that you bring first.
+"""
+DEVICE = "A100"
+FAR = 0.05  # of an ε in print: settings that spend as much more or less do not agree
 ENDING = """
 ## What cannot be made again here
 
@@ -47,36 +80,143 @@ ENDING = """
 
 def appendix(papers: Plan, kept: Sequence[Kept]) -> str:
     """Return the appendix; `papers` is the plan of the scale paper."""
-    lines = [BEGINNING, "## Major claims", "", *_claims(papers), "", "## Experiments", ""]
-    lines += [line for each in kept for line in _experiments(each)]
+    experiments = {f"E{i}": each for i, each in enumerate(kept, 1)}
+    borne = [(*row, number) for number, each in experiments.items() for row in _borne(each, papers)]
+    lines = [BEGINNING, BORNE, *(f"| C{i} | {' | '.join(row)} |" for i, row in enumerate(borne, 1)), DECIDED]
+    lines += [line for each in kept for line in _undecided(each)]
+    lines += [PRINTED, *_printed(papers, kept), "## Experiments", ""]
+    lines += [line for number, each in experiments.items() for line in _experiments(each, number)]
     return "\n".join(lines) + "\n" + ENDING
 
 
-def _claims(papers: Plan) -> Iterator[str]:
-    """Yield the papers' headline numbers as claims."""
-    numbers = [(paper, number) for paper, of in papers.headlines.items() for number in of if "beyond" not in number]
-    for i, (paper, number) in enumerate(numbers, 1):
-        yield f"- **(C{i})** {paper}: {number['headline']}: {number['value']:g}. Made by `snakemake {number['artifact']}`."
-    yield "- Each further sentence, with its verdict: `claims.md` of each scale."
+def _borne(kept: Kept, papers: Plan) -> Iterator[list[str]]:
+    """Yield what a scale's records bear: a result, ours, n, and how ours came about."""
+    yield from _trained(kept, papers)
+    yield from _attacked(kept)
+    yield from _recomputed(kept, papers)
+    yield from _decided(kept)
 
 
-def _experiments(kept: Kept) -> Iterator[str]:
+def _trained(kept: Kept, papers: Plan) -> Iterator[list[str]]:
+    """Yield the accuracies of trainings that nothing was simulated in."""
+    for artifact, row in kept.trained():
+        if row["metric"] == "top1" and same(row.get("simulated"), None):
+            model, dataset = (kept.called(artifact, name, row[name]) for name in ("model", "dataset"))
+            ours = f"{row['ours']:.2f} % of test examples" + (f", {row['statistic']}" if row["n"] > 1 else "")
+            yield [f"{dataset}, {model}, {level(row)}", ours, f"{row['n']:g}", how_made(kept, artifact, row, papers)]
+
+
+def _attacked(kept: Kept) -> Iterator[list[str]]:
+    """Yield what attacks found: on the engine, and those of a paper's own audit."""
+    for file in sorted(kept.folder.glob("audits/*/audit.json")):
+        found = read_json(file)
+        result = f"The engine under attack, {len(found['tests'])} tests at {found['confidence']:.1%}: *{found['verdict']}*"
+        bounds = [(bound["lower_bound"], bound["claimed"]) for bound in found["bounds"]]
+        yield [result, _above(bounds), "–", f"attacked: [record]({file.relative_to(kept.folder.parent).as_posix()})"]
+    for artifact in kept.of_kind("attack"):
+        rows = kept.table(artifact)
+        rows = rows[(rows["metric"] == "lower_bound") & (rows["state"] == "run")]
+        by = ", ".join(f"{n} by {what}" for what, n in rows["by"].value_counts().items())
+        result = f"Attacks as in the audit of {short(kept.labels[artifact]['paper'])}: {by or 'none'}; theirs are by models"
+        bounds = list(zip(rows["ours"], rows["claimed"], strict=True))
+        yield [result, _above(bounds), "–", f"attacked: [{artifact}]({kept.scale}/README.md#{artifact})"]
+
+
+def _above(bounds: list[tuple[float, float]]) -> str:
+    above = sum(lower > claimed for lower, claimed in bounds)
+    return f"{above} of {len(bounds)} lower bounds are above the claimed ε"
+
+
+def _recomputed(kept: Kept, papers: Plan) -> Iterator[list[str]]:
+    """Yield how many of the settings in print spend the ε in print, on as many examples as their trainings have."""
+    tables = [kept.table(artifact) for artifact in kept.of_kind("spending")]
+    settings = [rows.loc[rows["examples"].idxmax()] for of in tables for _, rows in of.groupby("printed_epsilon")]
+    if settings and kept.scale == papers.scale:  # other scales have some of the same tables
+        agree = sum(abs(row["epsilon_rdp"] / row["printed_epsilon"] - 1) <= FAR for row in settings)
+        result = f"Settings in print that spend the ε in print, within {FAR:.0%}, by Rényi accounting"
+        yield [result, f"{agree} of {len(settings)}", "–", f"recomputed: [tables]({kept.scale}/README.md)"]
+
+
+def _decided(kept: Kept) -> Iterator[list[str]]:
+    """Yield the effects on which the trainings decide, with their intervals."""
+    for name, row in _effects(kept):
+        if row["verdict"] != UNDECIDED:
+            private = "not private" if same(row["epsilon"], None) else "private"
+            made = "simulated" if same(row["simulated"], True) else private
+            made += "" if same(row["stand_ins"], None) else ", stand-in"
+            result = f"{short(kept.labels[name]['paper'])}, {row['verdict']}: {row['comparison']}"
+            ours = in_words(row["effect"], row["low"], row["high"], row["unit"])
+            yield [result, ours, f"{row['n']:g}", f"{made}: [{row['claim']}]({kept.scale}/{name}.md#{row['claim']})"]
+
+
+def _effects(kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the comparisons of all claims that have an interval, with the page of claims."""
+    for name, claims in kept.claims.items():
+        for row in claims[(claims["row"] == "comparison") & claims["low"].notna()].to_dict("records"):
+            yield name, row
+
+
+def _undecided(kept: Kept) -> Iterator[str]:
+    """Yield how many effects have an interval that decides nothing."""
+    undecided = Counter(name for name, row in _effects(kept) if row["verdict"] == UNDECIDED)
+    if undecided:
+        places = ", ".join(f"{n} in [{name}]({kept.scale}/{name}.md)" for name, n in undecided.items())
+        yield f"Further effects have intervals that decide nothing: {places}."
+
+
+def _printed(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
+    """Yield the papers' headline numbers: what of ours stands beside them, and what their artifacts would take."""
+    numbers = [(short(paper), number) for paper, of in papers.headlines.items() for number in of]
+    beside = [list(_beside(number, papers, kept)) for _, number in numbers]
+    found = Counter(status.partition(":")[0].partition(",")[0] for rows in beside for status, _, _ in rows)
+    yield f"Of {len(numbers)} numbers {', '.join(f'{found[status]} {words}' for status, words in STATUSES.items())}.\n"
+    yield COLUMNS
+    artifacts = list(dict.fromkeys(number["artifact"] for _, number in numbers if "beyond" not in number))
+    cost = table(papers, Estimator(papers, ROOT, DEVICE, measured=False), artifacts, devices=1)
+    hours = {row["artifact"]: f"{row['device_seconds'] / 3600:,.0f}" for row in cost["artifacts"]}
+    for (paper, number), rows in zip(numbers, beside, strict=True):
+        took = "–" if "beyond" in number else hours[number["artifact"]]
+        for ours in rows:
+            cells = [paper, number["headline"], f"{number['value']:g}", *ours, f"`{number['artifact']}`", took]
+            yield f"| {' | '.join(cells)} |"
+    yield GUESSED.format(device=DEVICE, all=f"{cost['total']['device_seconds'] / 3600:,.0f}")
+
+
+def _beside(number: dict[str, Any], papers: Plan, kept: Sequence[Kept]) -> Iterator[tuple[str, str, str]]:
+    """Yield the status of a number in print, ours and n: a row for each scale with trainings of it, or one without any."""
+    rows = [(each, row) for each in kept if (row := each.ours(number))]
+    for each, row in rows:
+        yield how_made(each, number["artifact"], row, papers), f"{row['ours']:.2f}", f"{row['n']:g}"
+    if not rows:
+        yield f"cannot be run: {number['beyond']}" if "beyond" in number else "not run", "–", "0"
+
+
+def _experiments(kept: Kept, number: str) -> Iterator[str]:
     """Yield how a scale's artifacts are made again, and what their trainings took where they were made."""
     runs = list((kept.folder / "runs").glob("*/provenance.json"))
     if not runs:
-        yield f"- **Scale `{kept.scale}`** follows from the configuration, without any training, in a minute:"
-        yield f"  `python -m dpvision keep docs/results/{kept.scale} --scale {kept.scale}`."
+        tables = counted("table", "tables", len(list((kept.folder / "tables").glob("*.csv"))))
+        none = f"{tables}; 0 of {len(kept.plan.runs)} trainings"
+        yield f"- **({number}) Scale `{kept.scale}`**: only what follows without a training is kept: {none}."
+        yield f"  - Command: `python -m dpvision keep docs/results/{kept.scale} --scale {kept.scale}`."
+        yield _expected(kept, "their settings")
         return
     made = [read_json(file) for file in runs]
     peak = max(read_json(file).get("peak_memory_mb", 0) for file in kept.folder.glob("*/*/provenance.json"))
     seconds = sum(session["seconds"] for record in made for session in record["sessions"])
     machines = {f"{record['machine']['processor']}, {record['machine']['cores']} cores" for record in made}
     artifacts = ", ".join(f"`{name}`" for name in kept.labels if (kept.folder / "plan" / f"{name}.json").exists())
-    yield f"- **Scale `{kept.scale}`**, {kept.plan.title}: {artifacts}."
+    yield f"- **({number}) Scale `{kept.scale}`**, {kept.plan.title}: {artifacts}."
     yield f"  - Command: `snakemake all --cores 2 {kept.plan.asked_by()}`; one artifact: its name in the place of `all`."
+    if (kept.folder / "audits").exists():
+        yield f"  - The engine under attack: `snakemake audit --cores 2 {kept.plan.asked_by()}`."
     took = (
         f"{len(made)} of {len(kept.plan.runs)} trainings, {clock(seconds)} of work together, on {'; '.join(sorted(machines))}"
     )
     yield f"  - Time: {took}. Searches, data, features, analyses and attacks are not counted. The largest job took {peak:,} MB."
-    yield f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). That they follow from their records:"
-    yield f"    `python -m dpvision verify docs/results/{kept.scale}`."
+    yield _expected(kept, "their records")
+
+
+def _expected(kept: Kept, source: str) -> str:
+    tables = f"  - Expected: the tables in [{kept.scale}/README.md]({kept.scale}/README.md). That they follow from {source}:"
+    return f"{tables}\n    `python -m dpvision verify docs/results/{kept.scale}`."
