@@ -134,7 +134,7 @@ def test_claims_are_results_of_ours_with_n_and_how_they_came_about(kept):
     found = table(kept, "Claims that the kept records bear")
     assert [row[0] for row in found] == [f"C{i}" for i in range(1, len(found) + 1)]
     (head,) = (row for row in found if row[1] == "CIFAR-10, head on MobileNetV2, ε = 8")
-    assert head[2:4] == ["82.33 % of test examples, median", "5"] and head[4].startswith("private: [laptop_table]")
+    assert head[2:4] == ["82.33 % of test examples, median", "5"] and head[4].startswith("private, N = 50,000: [laptop_table]")
     assert not any("simulated" in row[4] and row[3] == "1" for row in found)
     assert not any(f"in print: {number}" in row for row in found for number in (71.8, 81.4))
 

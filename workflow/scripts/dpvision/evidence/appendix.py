@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dpvision.evidence.kept import Kept, level, same, short
+from dpvision.evidence.owed import FAR, settings_of
 from dpvision.evidence.page import how_made
 from dpvision.files import read_json
 from dpvision.logs import clock
@@ -67,7 +68,6 @@ by the number of operations, and nothing of it was measured. All of these artifa
 `python -m dpvision plan --cost --device {device}` guesses for each artifact. Name the data that you bring first.
 """
 DEVICE = "A100"
-FAR = 0.05  # of an ε in print: settings that spend as much more or less do not agree
 ENDING = """
 ## What cannot be made again here
 
@@ -129,11 +129,10 @@ def _above(bounds: list[tuple[float, float]]) -> str:
 
 def _recomputed(kept: Kept, papers: Plan) -> Iterator[list[str]]:
     """Yield how many of the settings in print spend the ε in print, on as many examples as their trainings have."""
-    tables = [kept.table(artifact) for artifact in kept.of_kind("spending")]
-    settings = [rows.loc[rows["examples"].idxmax()] for of in tables for _, rows in of.groupby("printed_epsilon")]
+    settings = list(settings_of(kept))
     if settings and kept.scale == papers.scale:  # other scales have some of the same tables
-        agree = sum(abs(row["epsilon_rdp"] / row["printed_epsilon"] - 1) <= FAR for row in settings)
         result = f"Settings in print that spend the ε in print, within {FAR:.0%}, by Rényi accounting"
+        agree = sum(agrees for *_, agrees in settings)
         yield [result, f"{agree} of {len(settings)}", "–", f"recomputed: [tables]({kept.scale}/README.md)"]
 
 

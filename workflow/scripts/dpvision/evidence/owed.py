@@ -61,11 +61,10 @@ def owed(kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
     for rows_of in (_planned_searches, _searched):
         for each in kept:
             yield from rows_of(each)
-    settings = [setting for each in kept if each.scale == papers.scale for setting in _recomputed(each)]
-    far = [row for row in settings if row]
-    yield RECOMPUTED.format(far=FAR, agree=len(settings) - len(far), all=len(settings))
+    settings = [(each, *setting) for each in kept if each.scale == papers.scale for setting in settings_of(each)]
+    yield RECOMPUTED.format(far=FAR, agree=sum(agrees for *_, agrees in settings), all=len(settings))
     yield "| settings | ε in print | by Rényi DP | by PRV | spends what is printed at |\n| --- | --- | --- | --- | --- |"
-    yield from far
+    yield from (_far(each, artifact, rows) for each, artifact, rows, agrees in settings if not agrees)
 
 
 def _selected(kept: Kept) -> Iterator[str]:
@@ -150,14 +149,21 @@ def _searched(kept: Kept) -> Iterator[str]:
             yield f"| {where} ({kept.scale}) | {spent:.2f} | {max(together):.2f} | {held_out} |"
 
 
-def _recomputed(kept: Kept) -> Iterator[str]:
-    """Yield a text for each ε of a table of settings: its row if σ and steps are far from it on all examples, or else none."""
-    for artifact in sorted(file.stem for file in (kept.folder / "tables").glob("*.csv")):
-        rows = kept.table(artifact)
-        for (printed, *_), of_one in rows.groupby(SETTING) if "printed_epsilon" in rows else ():
-            found = sorted(of_one.to_dict("records"), key=lambda row: -row["examples"])
-            fitting = [f"N = {row['examples']:,}" for row in found if abs(row["epsilon_rdp"] / printed - 1) <= FAR]
-            settings = f"[{artifact}]({kept.scale}/README.md#{artifact}) at N = {found[0]['examples']:,}"
-            spent = f"{found[0]['epsilon_rdp']:.2f} | {found[0]['epsilon_prv']:.2f}"
-            is_far = abs(found[0]["epsilon_rdp"] / printed - 1) > FAR
-            yield f"| {settings} | {printed:g} | {spent} | {', '.join(fitting) or '–'} |" if is_far else ""
+def settings_of(kept: Kept) -> Iterator[tuple[str, list[Row], bool]]:
+    """Yield each setting in print: its table, a row for each number of examples, and whether its ε is as printed.
+
+    The first row is of most examples, which is what the paper trains on.
+    """
+    for artifact in sorted(kept.of_kind("spending")):
+        for (printed, *_), of_one in kept.table(artifact).groupby(SETTING):
+            rows = sorted(of_one.to_dict("records"), key=lambda row: -row["examples"])
+            yield artifact, rows, abs(rows[0]["epsilon_rdp"] / printed - 1) <= FAR
+
+
+def _far(kept: Kept, artifact: str, rows: list[Row]) -> str:
+    """Return the row of a setting whose ε is another than printed; with the numbers of examples at which it is as printed."""
+    printed, most = rows[0]["printed_epsilon"], rows[0]
+    fitting = [f"N = {row['examples']:,}" for row in rows if abs(row["epsilon_rdp"] / printed - 1) <= FAR]
+    settings = f"[{artifact}]({kept.scale}/README.md#{artifact}) at N = {most['examples']:,}"
+    spent = f"{most['epsilon_rdp']:.2f} | {most['epsilon_prv']:.2f}"
+    return f"| {settings} | {printed:g} | {spent} | {', '.join(fitting) or '–'} |"

@@ -88,11 +88,8 @@ def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
 
 def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
     """Return our side of a number's row, if trainings of it are kept."""
-    wanted = number["at"] | {key: number[key] for key in ("metric", "weights", "split") if key in number}
-    rows = kept.table(number["artifact"]).to_dict("records")
-    there = (row for row in rows if all(same(row[key], wanted[key]) for key in wanted if key in row))
-    here = next((row for row in there if row.get("state") == "run" and row.get("n")), None)
-    return here and f"{_number(here)} | {how_made(kept, number['artifact'], here, papers)}"
+    row = kept.ours(number)
+    return None if row is None else f"{_number(row)} | {counted_on(row)} | {how_made(kept, number['artifact'], row, papers)}"
 
 
 def counted_on(row: dict[str, Any]) -> str:
@@ -123,7 +120,7 @@ def how_made(kept: Kept, artifact: str, row: dict[str, Any], papers: Plan) -> st
     if not same(row.get("simulated"), None):
         made = f"simulated, by {row['simulated']:g}"
     stand_in = "" if label == printed else f", stand-in {label}"
-    return f"{counted_on(row)} | {made}, N = {examples:,}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
+    return f"{made}, N = {examples:,}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
 
 
 def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, list[str]]]:
@@ -141,7 +138,8 @@ def _of_its_own(kept: Kept, artifacts: list[str], papers: Plan) -> Iterator[str]
     for artifact, row in kept.trained():
         if artifact in artifacts:
             model, dataset = (kept.called(artifact, name, row[name]) for name in ("model", "dataset"))
-            yield f"| {model}, {dataset}, {level(row)} | {_number(row)} | {how_made(kept, artifact, row, papers)} |"
+            made = f"{counted_on(row)} | {how_made(kept, artifact, row, papers)}"
+            yield f"| {model}, {dataset}, {level(row)} | {_number(row)} | {made} |"
     yield ""
     for name in artifacts:
         yield from _works(kept, name)
