@@ -17,19 +17,20 @@ from dpvision import plan
 from dpvision.audit import attack
 from dpvision.errors import UserError
 from dpvision.files import write_json
-from dpvision.plan import specs
+from dpvision.models import build
+from dpvision.models.count import parameter_count
+from dpvision.plan import cost, specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, selection_rdp
 from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.mechanism import mechanism_of
 from dpvision.reporting.claims import judged
 from dpvision.reporting.figures import write_figure
-from dpvision.reporting.kinds import KINDS, advice
+from dpvision.reporting.kinds import KINDS, advice, noise
 from dpvision.reporting.measures import at_epsilon
 from dpvision.reporting.records import Records
 from dpvision.reporting.so_far import draw_so_far
 from dpvision.reporting.tables import write_table
 
-HEAD = json.dumps({"one.weight": {"shape": [1000, 1000]}, "one.bias": {"shape": [500]}}).encode()
 RATE, STEPS = "recipe.optimizer.learning_rate", "recipe.steps"
 
 
@@ -144,8 +145,8 @@ class World:
         data = self.plan.work["data", name]
         write_json(file, {"train": data["train"], "test": data["test"]})
 
-    def _weights_safetensors(self, file: Path, name: str) -> None:
-        file.write_bytes(len(HEAD).to_bytes(8, "little") + HEAD)
+    def _spec_json(self, file: Path, name: str) -> None:
+        write_json(file, self.plan.work["train", name])
 
     def make(self, name: str) -> tuple[list[dict[str, str]], str]:
         """Return the rows of an artifact's CSV, and the text of its Markdown or SVG."""
@@ -233,9 +234,32 @@ def test_a_table_of_hyperparameters_says_which_row_spends_something_else(world):
 
 def test_the_noise_of_an_update_is_that_of_the_training_and_of_its_simulation(world):
     (row, *_), text = world("simulate").make("de2022_table3_noise")
-    assert float(row["ratio"]) == pytest.approx(10 * math.sqrt(1_000_500 / 4096))
+    assert float(row["ratio"]) == pytest.approx(10 * math.sqrt(int(row["parameters"]) / 4096))
     assert float(row["ratio_simulated"]) == pytest.approx(float(row["ratio"]) / math.sqrt(32))
     assert "σ √(d / B)" in text
+
+
+def test_the_parameters_that_noise_is_added_to_are_those_of_the_network_though_its_weights_are_not_kept(world):
+    here = world("simulate")
+    (row, *_), text = here.make("de2022_table3_noise")
+    cell = here.plan.artifacts["de2022_table3_noise"]["cells"][0]
+    run = here.plan.work["train", cell["work"]["train"]["0"]]
+    whole = parameter_count(build(run["model"], 10, 3))
+    assert 0.95 * whole < int(row["parameters"]) <= whole  # norms and biases are left out, and the note says so
+    assert "norms and biases" in text and not list(here.folder.rglob("weights.safetensors"))
+
+
+def test_parameters_that_nobody_counted_are_no_zero(world, monkeypatch):
+    monkeypatch.setattr(cost, "counts_of", lambda run: cost.UNCOUNTED)
+    (row, *_), text = world("simulate").make("de2022_table3_noise")
+    assert row["parameters"] == row["ratio"] == row["ratio_simulated"] == ""
+    assert "| 0 |" not in text and "| – |" in text
+
+
+def test_parameters_that_are_frozen_are_not_taken_for_noisy_ones(world):
+    run = next(iter(world("simulate").plan.runs.values()))
+    assert noise.parameters(run) and noise.parameters(run | {"train": "head"}) is None
+    assert noise.parameters(run | {"train": "head", "data": run["data"] | {"kind": "features"}})
 
 
 def test_bounds_of_attacks_stand_beside_print_and_what_so_many_models_can_prove(world):

@@ -19,7 +19,7 @@ class Options(Table):
 
     READS: ClassVar = {
         "ledgers": ("train/ledger.json",),
-        "weights": ("train/weights.safetensors",),
+        "specs": ("train/spec.json",),
         "provenance": ("train/provenance.json",),
     }
 
@@ -28,7 +28,9 @@ DECIMALS = 1
 NOTE = (
     "σ √(d / B): the noise of an update for the error of its sample, were all gradients as long as the clipping bound, with d "
     "parameters and an expected batch B. A simulation with batch and σ divided by k has 1 / √k of it, and predicts well while "
-    "that stays well above 1. σ, steps and ε are those of the training itself, not of its simulation."
+    "that stays well above 1. σ, steps and ε are those of the training itself, not of its simulation. d counts the weights of "
+    "convolutions and linear layers alone; with norms and biases the noise would outweigh a little more. It is left open where "
+    "a part of the network trains alone, or nobody has counted its layers."
 )
 
 
@@ -37,22 +39,29 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
     import pandas as pd
 
     from dpvision.reporting.points import read_by_folder
-    from dpvision.reporting.records import Records
 
-    ledgers, networks = read_by_folder(inputs["ledgers"]), Records({"": inputs["weights"]})
+    ledgers, trained = read_by_folder(inputs["ledgers"]), read_by_folder(inputs["specs"])
     rows = []
     for cell in spec["cells"]:
         run = next(iter(cell["work"]["train"].values()))
         ledger = ledgers[run].get("simulated", ledgers[run])
         if "noise_multiplier" not in ledger:
             continue
-        count, batch = networks.parameters(run) or 0, round(ledger["sampling_rate"] * ledger["examples"])
-        ratio = ledger["noise_multiplier"] * math.sqrt(count / batch)
+        count, batch = parameters(trained[run]), round(ledger["sampling_rate"] * ledger["examples"])
+        ratio = None if count is None else ledger["noise_multiplier"] * math.sqrt(count / batch)
         found = {"parameters": count, "batch": batch, "sigma_used": ledger["noise_multiplier"]}
         found |= {"steps_made": ledger["steps"]["made"], "epsilon_rdp": ledger["epsilon"]["rdp"]}
         found |= {"ratio": ratio, "simulated": cell.get("simulated", 1)}
-        rows.append(cell["at"] | found | {"ratio_simulated": ratio / math.sqrt(found["simulated"])})
+        rows.append(cell["at"] | found | {"ratio_simulated": ratio and ratio / math.sqrt(found["simulated"])})
     return pd.DataFrame(rows)
+
+
+def parameters(run: "Spec") -> int | None:
+    """Count a run's network, whether or not its weights are kept; None where a part of it trains, or nobody counted it."""
+    from dpvision.plan import cost, specs
+
+    whole = specs.trained_part(run) == "all" or run["data"].get("kind") == "features"
+    return cost.counts_of(run).parameters or None if whole else None
 
 
 COLUMNS = {
