@@ -509,7 +509,7 @@ def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(writt
         in text
     )
     numbers = "3 | 2 / 3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
-    assert f"| top1, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
+    assert f"| test top1, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
     assert "*How it is measured:* As we read it." in text and "Decided by table1." in text
     assert "Student's t" in text
 
@@ -519,7 +519,7 @@ def test_sides_that_differ_in_more_than_model_data_set_and_epsilon_are_told_apar
     other["at"] = one["at"] | {"recipe": "long"}
     one["at"] = one["at"] | {"recipe": "short"}
     named = "A (digits, ε = 7.42, recipe short) − A (digits, ε = 7.42, recipe long)"
-    assert f"top1, {named}" in written(claim(comparison("difference", one, other)))[1]
+    assert f"test top1, {named}" in written(claim(comparison("difference", one, other)))[1]
 
 
 def test_two_sides_of_a_page_that_differ_read_differently(written):
@@ -536,10 +536,17 @@ def test_two_sides_of_a_page_that_differ_read_differently(written):
     assert len(texts) == 2 and all("model.width" in text and "model.norm" in text for text in texts)
 
 
-def test_what_an_accuracy_is_of_is_said(made):
-    said = {"split": "train", "less": "validation", "weights": "averaged"}
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [
+        ({}, "test top1"),
+        ({"split": "validation"}, "held-out top1"),
+        ({"split": "train", "less": "validation", "weights": "averaged"}, "averaged top1, training less held-out"),
+    ],
+)
+def test_what_an_accuracy_is_of_is_said(said, called):
     text = described(comparison("difference", side("a"), side("b"), **said), LABELS)
-    assert text == "averaged top1, train less validation, A − B: digits, ε = 7.42"
+    assert text == f"{called}, A − B: digits, ε = 7.42"
 
 
 def test_sides_of_an_interaction_that_differ_in_a_key_alone_read_differently():

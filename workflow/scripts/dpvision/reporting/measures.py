@@ -117,14 +117,17 @@ class Named(NamedTuple):
         return Named([self.models[i] for i in sides], [self.cells[i] for i in sides])
 
 
+EXAMPLES = {"train": "training", "validation": "held-out", "test": "test"}
+
+
 def called(comparison: Spec) -> str:
-    """Call the accuracy that is compared: top1; averaged validation top1; top1, train less validation."""
+    """Call the accuracy that is compared: test top1; averaged held-out top1; top1, training less held-out."""
     weights = f"{comparison['weights'].replace('_', ' ')} " if "weights" in comparison else ""
-    split = comparison.get("split", "test")
+    split = EXAMPLES[comparison.get("split", "test")]
     spent = f" where ε = {comparison['spent']:g} was spent" if "spent" in comparison else ""
-    if "less" in comparison:
-        return f"{weights}{comparison['metric']}, {split} less {comparison['less'].replace('_', ' ')}{spent}"
-    return f"{weights}{split + ' ' if 'split' in comparison else ''}{comparison['metric']}{spent}"
+    if other := comparison.get("less"):
+        return f"{weights}{comparison['metric']}, {split} less {EXAMPLES.get(other, other.replace('_', ' '))}{spent}"
+    return f"{weights}{split} {comparison['metric']}{spent}"
 
 
 def text_of(value: Any) -> str:
