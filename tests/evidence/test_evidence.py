@@ -6,6 +6,7 @@ import re
 import statistics
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from opacus.accountants import RDPAccountant
@@ -46,6 +47,17 @@ def test_a_number_stands_beside_ours_with_n_and_how_it_came_about(kept):
     ours = next(line for line in table if line.startswith("cifar10,scaleresnet9") and ",clean," in line and ",7.42," in line)
     assert found[2] == "71.8" and found[3] in ours and found[4] == "3"
     assert found[6] == "test, last step" and found[7].startswith("simulated, by 8, N = 45,000: [table1]")
+
+
+def test_an_effect_that_no_paper_prints_stands_beside_ours_with_the_place_that_it_has(kept):
+    file = kept / "simulate/smoothnets_claims.csv"
+    rows = pd.read_csv(file)
+    there = rows.index[(rows["row"] == "comparison") & (rows["n"] > 0)][:2]
+    rows.loc[there, "published"], rows["source"] = [1.25, 2.5], None
+    rows.loc[there[0], "source"] = "the authors' notebook"
+    rows.to_csv(file, index=False)
+    page = written(kept)
+    assert "; in the authors' notebook +1.25 points" in page and "; in print +2.50 points" in page
 
 
 def test_a_number_without_a_training_is_not_run(kept):

@@ -176,6 +176,12 @@ def test_every_claim_is_decided_by_cells_that_are_there(shipped):
             assert all(side["work"]["train"] for side in comparison["sides"]), claim["name"]
 
 
+def test_every_number_of_the_study_says_that_the_notebook_has_it(shipped):
+    for name, artifact in shipped("paper").artifacts.items():
+        if name.startswith("smoothnets_components"):
+            assert {row["source"] for row in artifact["published"]} == {"the authors' notebook"}
+
+
 @pytest.mark.parametrize(
     ("scale", "trainings", "searches", "data"),
     [("simulate", 2 + 9 + 3 * 7, 0, {"cifar10"}), ("demo", 2 + 1 + 4, 2, {"digits"})],

@@ -81,6 +81,20 @@ SPOILT = [
 ]
 
 
+PUBLISHED = "papers/scalenorm/published.yaml"
+PRINTED = "model: scaleresnet9, epsilon: 7.42, metric: top1, statistic: median, value: 71.8"
+
+
+def test_a_comparison_says_what_has_the_numbers_that_no_paper_prints(configuration):
+    def sources() -> list[str | None]:
+        found = comparisons(page(configuration), "better_on_all_tasks")
+        return [one.get("source") for one in found]
+
+    assert sources() == [None] * 3
+    configuration.change(PUBLISHED, PRINTED, PRINTED + ", source: the authors' notebook")
+    assert sources() == [None, "the authors' notebook", None]
+
+
 @pytest.mark.parametrize(("new", "says"), SPOILT, ids=[says[:60] for _, says in SPOILT])
 def test_a_claim_that_cannot_be_decided_is_refused(configuration, new, says):
     complaints = configuration.change(CLAIMS, ONE, new).complaints()

@@ -549,6 +549,23 @@ def test_what_an_accuracy_is_of_is_said(said, called):
     assert text == f"{called}, A − B: digits, ε = 7.42"
 
 
+def test_an_effect_that_no_paper_prints_says_where_its_authors_have_it(written, tmp_path):
+    noted = BETTER | {"source": "the authors' notebook"}
+    (_, row), text = written(claim(noted))
+    assert row["source"] == "the authors' notebook"
+    assert "| +0.40 in the authors' notebook |" in text
+    drawn = tmp_path / "out/figures/claims.svg"
+    assert ">in the authors' notebook<" in drawn.read_text("utf-8") and ">in print<" not in drawn.read_text("utf-8")
+    written(claim(noted), claim(BETTER, name="printed"))
+    assert ">in the authors' notebook<" in drawn.read_text("utf-8") and ">in print<" in drawn.read_text("utf-8")
+
+
+def test_an_effect_in_print_says_no_other_place(written, tmp_path):
+    (_, row), text = written(claim(BETTER))
+    assert row["source"] == "" and "| +0.40 |" in text
+    assert ">in print<" in (tmp_path / "out/figures/claims.svg").read_text("utf-8")
+
+
 def test_sides_of_an_interaction_that_differ_in_a_key_alone_read_differently():
     first, second, third, fourth = batches(4096, 4096, 256, 256)
     for one in (first, third):

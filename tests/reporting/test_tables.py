@@ -96,6 +96,14 @@ def test_gives_the_mean_of_the_seeds_where_the_artifact_asks_for_it(table):
     assert table(statistic="mean")[0][0]["ours"] == "72.0"
 
 
+def test_numbers_that_no_paper_prints_say_who_has_them(table):
+    _, markdown, latex = table(published=[PUBLISHED[0] | {"source": "the authors' notebook", "statistic": "best trial"}])
+    for text in (markdown, latex):
+        assert "(n) / in the authors' notebook." in text and "Statistic in the authors' notebook: best trial." in text
+        assert "in print" not in text
+    assert "(n) / in print." in table()[1] and "Statistic in print: median." in table()[1]
+
+
 SPREADS = [("standard_deviation", math.sqrt(7), "2.65"), ("standard_error", math.sqrt(7 / 3), "1.53")]
 
 

@@ -22,6 +22,8 @@ class Published(Where):
     """Examples that it is counted on; null: not said, and held to be the test examples."""
     statistic: str
     """Statistic over the repetitions, as the paper says it."""
+    source: str | None = None
+    """What has the number, where the paper itself does not print it: the authors' notebook. A display label."""
     value: float
     """The number."""
     spread: Annotated[float, Field(gt=0)] | None = None

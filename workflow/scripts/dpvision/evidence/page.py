@@ -240,7 +240,8 @@ def _compared(rows: pd.DataFrame) -> Iterator[str]:
     for row in run.to_dict("records"):
         low, high, printed = (None if pd.isna(row[key]) else row[key] for key in ("low", "high", "published"))
         found = in_words(row["effect"], low, high, row["unit"])
-        beside = "" if printed is None else f"; in print {in_words(printed, None, None, row['unit'])}"
+        place = "in print" if same(row.get("source"), None) else f"in {row['source']}"
+        beside = "" if printed is None else f"; {place} {in_words(printed, None, None, row['unit'])}"
         yield f"  - {row['comparison']}: **{found}**, n = {row['n']:g}{beside}: {row['verdict']}"
     if left := len(rows) - len(run):
         yield f"  - {counted('comparison', 'comparisons', left)} of it not run"

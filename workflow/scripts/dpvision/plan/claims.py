@@ -134,7 +134,10 @@ class Resolver(NamedTuple):
         spec |= comparison.said()
         if isinstance(comparison, Effect):
             spec["claimed"] = comparison.claimed.model_dump()
-            spec |= {"published": comparison.published, "printed": self._numbers(comparison, sides, printed)}
+            rows = self._numbers(comparison, sides, printed)
+            spec |= {"published": comparison.published, "printed": None if rows is None else [row.value for row in rows]}
+            if comparison.published is None and (sources := dict.fromkeys(row.source for row in rows or () if row.source)):
+                spec["source"] = " and ".join(sources)
         return spec
 
     def _candidates(self, claim: Claim) -> list[Cell]:
@@ -198,11 +201,11 @@ class Resolver(NamedTuple):
             changed = {key: values for key, values in changed.items() if key == "model.family" or key in telling}
         return found | changed
 
-    def _numbers(self, comparison: Comparison, sides: list[Side], cells: list[list[Cell]]) -> list[float] | None:
+    def _numbers(self, comparison: Comparison, sides: list[Side], cells: list[list[Cell]]) -> list[Published] | None:
         """Return the numbers in print, of each side; for the best of some, of each side the best, then the median."""
         rows = [self._rows(side, of) for side, of in zip(sides, cells, strict=True)]
         found = [_printed(there, comparison, metric, best) for metric, best in comparison.in_print() for there in rows]
-        return None if None in found else [number for number in found if number is not None]
+        return None if None in found else [row for row in found if row is not None]
 
     def _rows(self, side: Side, cells: list[Cell]) -> list[Published]:
         """Return what is printed of a side's cell: no row has a coordinate that the cell has not."""
@@ -220,11 +223,11 @@ def _value(comparison: Comparison, at: At) -> Any:
     return functools.reduce(lambda value, key: getattr(value, str(key)), at, comparison)
 
 
-def _printed(rows: list[Published], comparison: Comparison, metric: str | None, best: bool) -> float | None:
+def _printed(rows: list[Published], comparison: Comparison, metric: str | None, best: bool) -> Published | None:
     split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
     of_examples = [row for row in rows if row.metric == metric and (row.split or "test") == (split or "test")]
     of_weights = (row for row in of_examples if weights in (None, row.weights))
-    return next((row.value for row in of_weights if (row.statistic == "best") == best), None)
+    return next((row for row in of_weights if (row.statistic == "best") == best), None)
 
 
 def _of_cell(row: Published, cell: Cell) -> bool:

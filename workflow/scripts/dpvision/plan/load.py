@@ -39,7 +39,7 @@ RULES += (
     "archive",
     "verify",
 )
-NUMBER = {"metric", "weights", "split", "statistic", "value", "spread"}  # keys of a published row, beside its coordinates
+NUMBER = {"metric", "weights", "split", "statistic", "source", "value", "spread"}  # of a published row
 
 
 def load(config: dict[str, Any], root: Path = ROOT) -> Plan:

@@ -7,7 +7,7 @@ from dpvision.files import write_csv, write_text
 from dpvision.plan.specs import Spec
 from dpvision.reporting.comparisons import COMPARISONS
 from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
-from dpvision.reporting.forest import write_forest
+from dpvision.reporting.forest import IN_PRINT, write_forest
 from dpvision.reporting.measures import Named, text_of, work_of
 from dpvision.reporting.power import MOST, chosen_in_words, distance, seeds_for, spread_of, with_power
 from dpvision.reporting.records import Records
@@ -16,14 +16,15 @@ from dpvision.reporting.words import simulation
 
 MARKS = dict(zip(VERDICTS, ("✔", "✘", "?", "–", "–"), strict=True))
 NUMBERS = ["comparison", "kind", "dataset", "epsilon", "n", "effect", "low", "high", "unit", "of_medians", "published"]
-NUMBERS += ["seeds_to_decide", "seeds_for_print"]
+NUMBERS += ["source", "seeds_to_decide", "seeds_for_print"]
 NUMBERS += ["above", "below", "about", "by_seed", "stand_ins"]
 PROTECTS = """\
 The most that an attacker can tell from one training, by the whole privacy curve of the one that spent most; in a simulation, of
 the training that is simulated."""
 INTRODUCTION = """\
 What the paper says, and whether the runs that there are bear it out. An effect is the first-named model's, in the unit that
-stands with it (points: percentage points of accuracy); *in print*: the same effect by the paper's own numbers."""
+stands with it (points: percentage points of accuracy); *in print*: the same effect by the paper's own numbers. What no paper
+prints, and its authors have elsewhere, says where."""
 
 
 class Outcome(NamedTuple):
@@ -53,6 +54,11 @@ class Outcome(NamedTuple):
     @property
     def claimed(self) -> dict[str, Any]:
         return claimed_of(self.comparison)
+
+    @property
+    def printed_in(self) -> str:
+        """Say where the effect that is not ours stands: in print, or where else its authors have its numbers."""
+        return f"in {self.comparison['source']}" if "source" in self.comparison else IN_PRINT
 
     @property
     def stand_ins(self) -> str:
@@ -183,7 +189,8 @@ def _numbers(outcome: Outcome | None, labels: dict[str, Any], places: list[dict[
         described(comparison, labels, places),
         *(comparison["kind"], at["dataset"], at.get("epsilon"), len(outcome.values)),
         *(outcome.found or (None, None, None)),
-        *(outcome.unit, outcome.of_medians, outcome.published, outcome.seeds, outcome.seeds_for_print),
+        *(outcome.unit, outcome.of_medians, outcome.published, comparison.get("source")),
+        *(outcome.seeds, outcome.seeds_for_print),
         *(claimed.get("above"), claimed.get("below"), " to ".join(map(str, claimed.get("about") or []))),
         "; ".join(f"{seed}: {value:.6g}" for seed, value in outcome.values.items()),
         outcome.stand_ins,
@@ -263,12 +270,12 @@ def tally(verdicts: list[str]) -> str:
 
 
 def _summary(claims: list[Judged]) -> list[str]:
-    rows = [["claim", "section", "verdict", "n", "seeds to decide", "effect and 95 % interval", "in print", "where"]]
+    rows = [["claim", "section", "verdict", "n", "seeds to decide", "effect and 95 % interval", IN_PRINT, "where"]]
     for claim in claims:
         about, outcomes = claim.claim, claim.outcomes
         if len(outcomes) == 1:
             (outcome,) = outcomes
-            numbers = [_count(outcome), _seeds(outcome), _effect(outcome), _number(outcome.published, outcome.unit)]
+            numbers = [_count(outcome), _seeds(outcome), _effect(outcome), _in_print(outcome)]
             numbers.append(", ".join(dict.fromkeys(cell_name(side["at"]) for side in outcome.comparison["sides"])))
         else:
             counts = sorted({len(outcome.values) for outcome in outcomes})
@@ -306,12 +313,12 @@ def _details(judged: Judged, labels: dict[str, Any], places: list[dict[str, Any]
             "seeds to decide",
             "effect and 95 % interval",
             "of medians",
-            "in print",
+            IN_PRINT,
             *(f"seed {s}" for s in seeds),
         ]
     ]
     for outcome in judged.outcomes:
-        numbers = [_number(number, outcome.unit) for number in (outcome.of_medians, outcome.published)]
+        numbers = [_number(outcome.of_medians, outcome.unit), _in_print(outcome)]
         by_seed = [_number(outcome.values.get(seed), outcome.unit) for seed in seeds]
         verdict_ = f"{MARKS[outcome.verdict]} {outcome.verdict}"
         what = described(outcome.comparison, labels, places)
@@ -368,6 +375,12 @@ def _effect(outcome: Outcome) -> str:
         return ""
     of_others = "stand-ins: " if outcome.stand_ins else ""
     return of_others + in_words(*outcome.found, outcome.unit)
+
+
+def _in_print(outcome: Outcome) -> str:
+    """Return the effect in print; one that stands elsewhere says where."""
+    where = "" if outcome.published is None or outcome.printed_in == IN_PRINT else f" {outcome.printed_in}"
+    return _number(outcome.published, outcome.unit) + where
 
 
 def in_words(effect: float, low: float | None, high: float | None, unit: str) -> str:

@@ -34,6 +34,8 @@ MARKERS: dict[str, dict[str, Any]] = {
 }
 LABELS = {"not run at this scale": "stand-ins, no verdict"}
 PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
+IN_PRINT = "in print"
+ELSEWHERE = PRINTED | {"marker": "^"}  # the authors have it, and no paper prints it
 ROW = 0.24  # inches
 WIDE = 110  # letters of a line
 
@@ -57,6 +59,7 @@ def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
 def _tidy(name: str, outcome: Any) -> dict[str, Any]:
     effect, low, high = outcome.found or (None, None, None)
     numbers = {"effect": effect, "low": low, "high": high, "published": outcome.published}
+    numbers["source"] = outcome.comparison.get("source")
     return {"comparison": name, "unit": outcome.unit, "verdict": outcome.verdict, "n": len(outcome.values), **numbers}
 
 
@@ -74,9 +77,16 @@ def draw(rows: list[tuple[str, Any]]) -> Figure:
         for name, mark in MARKERS.items()
         if name not in LABELS or name in {outcome.verdict for _, outcome in rows}
     ]
-    marks += [Line2D([], [], label="in print", **PRINTED), Patch(color="0.92", label="where the claim puts it")]
+    places = dict.fromkeys(outcome.printed_in for _, outcome in rows if outcome.published is not None)
+    marks += [Line2D([], [], label=place, **_printed_mark(place)) for place in places]
+    marks += [Patch(color="0.92", label="where the claim puts it")]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
     return figure
+
+
+def _printed_mark(place: str) -> dict[str, Any]:
+    """Return the mark of an effect by the authors' numbers, by where these stand."""
+    return PRINTED if place == IN_PRINT else ELSEWHERE
 
 
 def label_of(text: str) -> str:
@@ -103,7 +113,7 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
     ]  # a row is as high as its text
     for y, (_, outcome) in zip(places, rows, strict=True):
         if outcome.published is not None:
-            axis.plot(outcome.published, y, markersize=5, zorder=4, **PRINTED)
+            axis.plot(outcome.published, y, markersize=5, zorder=4, **_printed_mark(outcome.printed_in))
         if outcome.found is None:
             continue
         mark = MARKERS[outcome.verdict]

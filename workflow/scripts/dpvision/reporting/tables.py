@@ -273,12 +273,15 @@ def _decimals(value: float) -> int:
 
 def reading_notes(spec: Spec, frame: pd.DataFrame, csv: str) -> list[str]:
     """Say what stands in a place, and what its numbers are."""
-    as_printed = dict.fromkeys(row["statistic"] for row in _printed_here(spec))
-    printed = [f"Statistic in print: {', '.join(as_printed)}."] if as_printed else []
+    by_place: dict[str, dict[str, None]] = {}
+    for row in _printed_here(spec):
+        by_place.setdefault(f"in {row.get('source', 'print')}", {})[row["statistic"]] = None
+    printed = [f"Statistic {place}: {', '.join(statistics)}." for place, statistics in by_place.items()]
     if "ours" not in frame:
         return printed
     spread = spec.get("spread", None if spec["statistic"] == "best" else USUAL)
-    shape = f"ours{' ± spread' if spread else ''} (n){' / in print' if printed else ''}"
+    beside = f" / {' or '.join(by_place)}" if printed else ""
+    shape = f"ours{' ± spread' if spread else ''} (n){beside}"
     shape += "; of other works what they print" if printed and "works" in spec else ""
     around = f", ± their {CALLED[spread]}; no ± where n is 1 or all are equal" if spread else ""
     ours = f"Ours: the {spec['statistic']} of n trainings, one a seed{around}."
