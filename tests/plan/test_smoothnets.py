@@ -176,6 +176,18 @@ def test_every_claim_is_decided_by_cells_that_are_there(shipped):
             assert all(side["work"]["train"] for side in comparison["sides"]), claim["name"]
 
 
+def test_what_the_paper_counts_on_held_out_examples_is_compared_on_them(shipped):
+    found = {claim["name"]: claim["comparisons"] for claim in shipped("paper").artifacts["smoothnets_claims"]["claims"]}
+    printed = [one for of in found.values() for one in of if one.get("printed")]
+    assert len(printed) == 46 and {one["split"] for one in printed} == {"validation"}
+    (beside,) = found["best_with_the_authors_values"]
+    assert (beside["split"], beside["printed"]) == ("validation", [73.5, 59.8]) and "source" not in beside
+    first = found["residual_beneficial"][0]
+    assert (first["printed"], first["source"]) == ([46.4, 49.3], "the authors' notebook")
+    of_others = [one for name in ("best_architecture", "better_than_all_but_de") for one in found[name]]
+    assert {(one.get("split"), one["printed"], one["published"]) for one in of_others} == {(None, None, None)}
+
+
 def test_every_number_of_the_study_says_that_the_notebook_has_it(shipped):
     for name, artifact in shipped("paper").artifacts.items():
         if name.startswith("smoothnets_components"):

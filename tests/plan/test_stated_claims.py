@@ -85,6 +85,19 @@ PUBLISHED = "papers/scalenorm/published.yaml"
 PRINTED = "model: scaleresnet9, epsilon: 7.42, metric: top1, statistic: median, value: 71.8"
 
 
+def test_a_number_in_print_is_not_set_beside_other_examples_than_its_own(configuration):
+    level = said(published="0.6")
+    configuration.change(CLAIMS, ONE, level).plan()  # of test examples, both
+    for row in (PRINTED, PRINTED.replace("median, value: 71.8", "best, value: 72.4")):
+        configuration.change(PUBLISHED, row, row.replace("top1,", "top1, split: validation,"))
+    (complaint,) = configuration.complaints()
+    says = "the numbers in print are of validation examples, not of test: say split: validation"
+    assert complaint.startswith(f"config/{CLAIMS}: {AT}.published = 0.6: {says}")
+    planned = configuration.change(CLAIMS, level, said(split="validation")).plan()
+    (found,) = comparisons(planned.artifacts["claims"], "comparable_to_baseline")
+    assert (found["split"], found["printed"]) == ("validation", [71.8])
+
+
 def test_a_comparison_says_what_has_the_numbers_that_no_paper_prints(configuration):
     def sources() -> list[str | None]:
         found = comparisons(page(configuration), "better_on_all_tasks")

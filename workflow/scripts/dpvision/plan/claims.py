@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dpvision.config.cells import COORDINATES
 from dpvision.config.claims import Claim
-from dpvision.config.comparisons import At, Comparison, Effect, Side
+from dpvision.config.comparisons import At, Comparison, Effect, OfAccuracy, Side
 from dpvision.config.papers import Paper
 from dpvision.config.published import Published
 from dpvision.plan.expand import Cell, named, shown
@@ -59,6 +59,22 @@ class Resolver(NamedTuple):
                 yield complaint(documents, at, f"{itself}; say what differs, as by against: {{recipe: ...}}")
             for side in sides:
                 yield from self._problem(side, claim, comparison, at, documents)
+            if isinstance(comparison, OfAccuracy):
+                yield from self._of_other_examples(comparison, sides, claim, at, documents)
+
+    def _of_other_examples(
+        self, comparison: OfAccuracy, sides: list[Side], claim: Claim, at: tuple, documents: list[Document]
+    ) -> Iterator[str]:
+        """Yield what is wrong with an effect in print whose numbers in print are of other examples than ours."""
+        ((metric, _), *_) = comparison.in_print()
+        if comparison.published is None or metric is None:
+            return
+        of_sides = [self._rows(side, self._as_printed(side, claim)) for side in sides]
+        splits = set.intersection(*({_split(row) for row in rows if row.metric == metric} for rows in of_sides))
+        if splits and _split(comparison) not in splits:
+            there = ", ".join(sorted(splits))
+            fault = f"the numbers in print are of {there} examples, not of {_split(comparison)}: say split: {there}"
+            yield complaint(documents, (*at, "published"), fault, comparison.published)
 
     def _problem(self, side: Side, claim: Claim, comparison: Comparison, at: tuple, documents: list[Document]) -> Iterator[str]:
         """Yield the first of its coordinates that no cell has beside those before it, or that two cells have all of them."""
@@ -224,10 +240,15 @@ def _value(comparison: Comparison, at: At) -> Any:
 
 
 def _printed(rows: list[Published], comparison: Comparison, metric: str | None, best: bool) -> Published | None:
-    split, weights = (getattr(comparison, key, None) for key in ("split", "weights"))
-    of_examples = [row for row in rows if row.metric == metric and (row.split or "test") == (split or "test")]
+    weights = getattr(comparison, "weights", None)
+    of_examples = [row for row in rows if row.metric == metric and _split(row) == _split(comparison)]
     of_weights = (row for row in of_examples if weights in (None, row.weights))
     return next((row for row in of_weights if (row.statistic == "best") == best), None)
+
+
+def _split(of: Published | Comparison) -> str:
+    """Return the examples that a number is counted on; where that is not said, the test examples."""
+    return getattr(of, "split", None) or "test"
 
 
 def _of_cell(row: Published, cell: Cell) -> bool:
