@@ -10,7 +10,8 @@ import pytest
 
 from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.layout import Panel
-from dpvision.reporting.tables import latex, number, tex, write_table
+from dpvision.reporting.markup import latex, number, tex
+from dpvision.reporting.tables import write_table
 
 LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}}
 AT = {"dataset": "cifar10", "model": "resnet9", "recipe": "one", "search": None, "epsilon": 7.42, "delta": 1e-5}

@@ -78,7 +78,7 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
     """Return the best point of each network, ε, number of views and batch size."""
     import pandas as pd
 
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     rows = []
     for _, points in frame.groupby(list(SETTINGS), sort=False, dropna=False):

@@ -88,7 +88,7 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
     """Return a row for each attack, as in print, with what stands beside it."""
     import pandas as pd
 
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     rows = []
     ours = frame[frame["state"] == "run"]

@@ -79,7 +79,7 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
     """Return the rows as in print, for people."""
     import pandas as pd
 
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     rows = []
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):

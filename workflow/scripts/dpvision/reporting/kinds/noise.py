@@ -81,7 +81,7 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
     import pandas as pd
 
     from dpvision.reporting.coordinates import HEADINGS, telling
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     names = list(dict.fromkeys(["model", *telling([cell["at"] for cell in spec["cells"]])]))
     rows = []
@@ -93,6 +93,6 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
 
 
 def _text(value: Any, labels: dict[str, Any]) -> str:
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     return labels["models"].get(value, value) if isinstance(value, str) else number(value)

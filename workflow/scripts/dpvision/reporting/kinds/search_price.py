@@ -82,7 +82,7 @@ COLUMNS = {
 
 def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.DataFrame":
     """Return the rows as people read them, with what data sets are called."""
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     texts = frame[list(COLUMNS)].rename(columns=COLUMNS).astype(object)
     for column in texts:

@@ -79,7 +79,7 @@ def shown(frame: "pd.DataFrame", spec: "Spec", labels: dict[str, Any]) -> "pd.Da
     """Return the paper's rows, as columns of a row for each ε, with what each number of examples gives behind them."""
     import pandas as pd
 
-    from dpvision.reporting.tables import number
+    from dpvision.reporting.markup import number
 
     there = [name for name in COLUMNS if name in frame and (name != "train" or frame[name].nunique() > 1)]
     rows = []
