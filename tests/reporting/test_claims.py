@@ -390,6 +390,23 @@ def test_a_target_leads_by_what_phase_one_found_of_all_others(made):
     assert made.outcome(comparison("targets", side("a"), image="noise")).verdict == "not run"
 
 
+ATTACKED = {"by": "models", "targets": ["blank as 9", "7 as 8"], "examples": 60000, "q": 0.0625, "steps": 500}
+
+
+def test_a_violation_is_of_this_program_and_says_what_was_attacked_of_it():
+    one, other = side("a", attacked=ATTACKED), side("a", attacked=ATTACKED | {"by": "canaries"})
+    for of in (one, other):
+        of["at"] = of["at"] | {"recipe": "long"}
+    places = [one["at"], side("a")["at"]]
+    text, by_canaries = (described(comparison("violations", of, count=0), LABELS, places) for of in (one, other))
+    assert text == (
+        "of this program's stacked trainer: bounds above the claim, A: digits, ε = 7.42, 60,000 examples, recipe long"
+    )
+    assert by_canaries == (
+        "of this program's engine: bounds above the claim, canaries: ε = 7.42, q = 0.0625, 500 steps, 60,000 examples"
+    )
+
+
 def test_every_kind_is_tried_here():
     text = Path(__file__).read_text()
     assert [kind for kind in COMPARISONS if f'comparison("{kind}"' not in text] == []

@@ -23,7 +23,7 @@ from dpvision.plan import cost, specs
 from dpvision.privacy.accounting import Mechanism, epsilon_of, selection_rdp
 from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.mechanism import mechanism_of
-from dpvision.reporting.claims import judged
+from dpvision.reporting.claims import described, judged
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.kinds import KINDS, advice, noise
 from dpvision.reporting.measures import at_epsilon
@@ -314,6 +314,9 @@ def test_the_claims_of_the_audit_are_decided_by_bounds_and_by_phase_one(world):
     assert found["small_data_give_twice_the_bound"].verdict == "not run"
     assert [round(one.published, 2) for one in found["small_data_give_twice_the_bound"].outcomes] == [1.84, 2.16, 2.01]
     assert found["blank_image_is_best"].outcomes[0].values == {"0": pytest.approx(0.2)}
+    said = [described(one.comparison, here.plan.labels["de2022_claims"]) for one in found["audit_finds_no_violation"].outcomes]
+    whole = "of this program's engine: bounds above the claim, canaries: ε = 1, q = 0.06827, 500 steps, 60,000 examples"
+    assert whole in said and not any("LeNet" in text for text in said if "60,000" in text)
     assert found["views_change_the_bound_hardly"].outcomes[0].values == {"0": 0.0}
     about = json.loads(Path(files[0]).read_text())
     for file in (file for file in files if file.endswith(".json")):

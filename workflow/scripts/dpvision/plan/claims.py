@@ -121,7 +121,7 @@ class Resolver(NamedTuple):
         for comparison in (one for claim in made for one in claim["comparisons"]):
             for side in (side for side in comparison["sides"] if side["work"]):
                 of_seeds = tuple(seed for names in side["work"].values() for seed in names)
-                about = {key: value for key, value in side.items() if key != "instead"}
+                about = {key: value for key, value in side.items() if key not in ("instead", "attacked")}
                 cell = cells.setdefault((named(side["at"]), of_seeds), {**about, "work": {}, "reads": []})
                 for stage, names in side["work"].items():
                     cell["work"].setdefault(stage, {}).update(names)

@@ -362,7 +362,16 @@ class _Loader:
         stated: dict[str, Claim] = validated(dict[Name, Claim], documents)
         resolver = claims.Resolver(paper.printed, paper.as_printed, paper.here, paper.published, self._there(paper))
         refuse(resolver.problems(stated, documents))
-        return resolver.page(stated, lambda cell, stage: self.cell(paper, cell, [stage]))
+        return resolver.page(stated, lambda cell, stage: self.cell(paper, cell, [stage]) | self._attacked(cell, stage))
+
+    def _attacked(self, cell: Cell, stage: str) -> Spec:
+        """Return how a cell is attacked; nothing of one that is trained."""
+        if stage != "attack":
+            return {}
+        spec = self.plan.work["attack", next(iter(cell.runs.values()))]
+        run, targets = spec["run"], [f"{one['image']} as {one['label']}" for one in spec["targets"] or []]
+        said = {"by": spec["by"], "targets": targets, "examples": specs.training_count(run)}
+        return {"attacked": said | {"q": specs.sampling_rate(run), "steps": specs.step_count(run)}}
 
     def _there(self, paper: Source) -> list[Cell]:
         return [cell for cell in paper.cells if not self._to_be_brought(paper, cell)]

@@ -1,5 +1,6 @@
 """Claims: a verdict on each sentence of a paper from the records that there are, as CSV, a page and a figure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,13 +209,31 @@ def described(comparison: Spec, labels: dict[str, Any], places: list[dict[str, A
 
     `places`: the coordinates of all cells that it is to be told from; its own sides are, where there are none.
     """
-    own = [side["at"] for side in comparison["sides"]]
-    apart = list(dict.fromkeys(name for at in own for name in _apart(at, own if places is None else places)))
+    sides, own = comparison["sides"], [side["at"] for side in comparison["sides"]]
+    others = own if places is None else places
+    apart = list(dict.fromkeys(name for side in sides if not _by_canaries(side) for name in _apart(side["at"], others)))
     shared = [name for name in apart if all(name in at and at[name] == own[0].get(name) for at in own)]
-    cells = [cell_name(at, ("dataset", "epsilon", *(name for name in apart if name not in shared))) for at in own]
-    named = Named([labels["models"][at["model"]] for at in own], cells, cell_name(own[0], shared))
+    names = ("dataset", "epsilon", *(name for name in apart if name not in shared))
+    models = ["canaries" if _by_canaries(side) else labels["models"][side["at"]["model"]] for side in sides]
+    named = Named(models, [_cell(side, names) for side in sides], cell_name(own[0], shared))
     text: str = COMPARISONS[comparison["kind"]].described(comparison, named)
     return text
+
+
+def _by_canaries(side: Spec) -> bool:
+    """Tell whether a side is an attack by canaries, for which nothing is trained."""
+    return bool(side.get("attacked", {}).get("by") == "canaries")
+
+
+def _cell(side: Spec, names: Sequence[str]) -> str:
+    """Call the cell of a side by some of its coordinates; canaries know no data set and no recipe, but q and steps."""
+    if "attacked" not in side:
+        return cell_name(side["at"], names)
+    of = side["attacked"]
+    examples = f"{of['examples']:,} examples"
+    if _by_canaries(side):
+        return f"{cell_name(side['at'], ['epsilon'])}, q = {of['q']:.4g}, {of['steps']} steps, {examples}"
+    return f"{cell_name(side['at'], names)}, {examples}"
 
 
 def _apart(at: dict[str, Any], places: list[dict[str, Any]]) -> list[str]:

@@ -11,9 +11,14 @@ from dpvision.plan.specs import Spec
 from dpvision.reporting.measures import Named, Observed, of_seeds, work_of
 from dpvision.reporting.records import Records
 
+BY = {"models": "'s stacked trainer", "canaries": "'s engine"}
+
 
 class Options(Comparison):
-    """Count the attacks, of all seeds, that prove a lower bound of ε above the one that is claimed: a comparison for each ε."""
+    """Count the attacks, of all seeds, that prove a lower bound of ε above the one that is claimed: a comparison for each ε.
+
+    They attack this program: by canaries its engine, by models the trainer of many at once. Of the authors' they say nothing.
+    """
 
     kind: Literal["violations"]
     """What is compared."""
@@ -55,4 +60,5 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 
 def described(comparison: Spec, named: Named) -> str:
-    return f"bounds above the claim, {named.sides[0]}{named.where}"
+    of = BY.get(comparison["sides"][0].get("attacked", {}).get("by"), "")
+    return f"of this program{of}: bounds above the claim, {named.sides[0]}{named.where}"
