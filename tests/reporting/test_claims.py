@@ -383,14 +383,33 @@ def test_an_attack_that_proves_more_than_is_claimed_is_a_violation(made, bounds,
     assert found.verdict == verdict
 
 
-def test_a_target_leads_by_what_phase_one_found_of_all_others(made):
-    rows = "target,total_variation\nblank as 9,0.5\nblank as 9,0.7\n7 as 8,0.4\nnoise as 9,\n"
+def test_a_target_leads_others_of_a_kind_by_what_phase_one_found(made):
+    rows = "target,total_variation\nblank as 9,0.5\nblank as 9,0.7\n7 as 8,0.4\n6 as 7,0.6\nnoise as 9,\n"
     made.add("a1-x", "tried.csv", rows)
-    assert made.outcome(comparison("targets", side("a"), image="blank")).values == approx({"1": 0.3})
-    assert made.outcome(comparison("targets", side("a"), image="noise")).verdict == "not run"
+    blank = comparison("targets", side("a"), image="blank", other="mislabelled")
+    assert made.outcome(blank).values == approx({"1": 0.1})
+    noise = blank | {"other": "noise"}
+    assert made.outcome(noise).verdict == "not run"  # what was not tried decides nothing
+    assert described(noise, LABELS) == "total variation, blank − uniform noise, A: digits, ε = 7.42"
+
+
+def test_a_target_is_not_compared_with_itself():
+    of = {"kind": "targets", "dataset": "digits", "model": "a", "epsilon": 1.0, "image": "blank", "claimed": {"above": 0.0}}
+    faults = [list(COMPARISONS["targets"].Options(**of, other=other).faults({})) for other in ("noise", "blank")]
+    assert faults == [[], [(("other",), "compares blank with itself")]]
 
 
 ATTACKED = {"by": "models", "targets": ["blank as 9", "7 as 8"], "examples": 60000, "q": 0.0625, "steps": 500}
+
+
+def test_a_target_s_comparison_names_the_others_that_were_tried():
+    def text(*targets: str) -> str:
+        of = side("a", attacked=ATTACKED | {"targets": ["blank as 9", *targets]})
+        return described(comparison("targets", of, image="blank", other="mislabelled"), LABELS)
+
+    assert text("7 as 8") == "total variation, blank − 7 as 8, A: digits, ε = 7.42, 60,000 examples"
+    assert text("noise as 9", "7 as 8", "6 as 7").startswith("total variation, blank − best of 7 as 8, 6 as 7, A")
+    assert text("noise as 9").startswith("total variation, blank − a mislabelled example, A")
 
 
 def test_a_violation_is_of_this_program_and_says_what_was_attacked_of_it():
@@ -432,6 +451,7 @@ def test_without_a_pair_a_comparison_is_not_run(made, sides):
 def test_every_kind_is_not_run_without_records(made):
     more = {"quantity": "trace", "places": ["V_A", "V_A"], "moment": "mean", "unit": "epoch", "than": 1, "seeds": 3}
     more |= {"count": 3, "along": "epsilon", "over": [1, 2], "key": "recipe.clip", "among": [1, 2]}
+    more |= {"image": "blank", "other": "noise"}
     for kind in COMPARISONS:
         assert made.outcome(comparison(kind, side("a"), side("b"), **more)).verdict == "not run"
 

@@ -326,6 +326,18 @@ def test_the_claims_of_the_audit_are_decided_by_bounds_and_by_phase_one(world):
     assert again["audit_finds_no_violation"] == "contradicted"
 
 
+def test_what_a_scale_tries_of_all_z_decides_its_part_of_the_sentence_alone(world):
+    here = world("simulate")
+    page = here.plan.artifacts["de2022_claims"]
+    (blank,) = (claim for claim in page["claims"] if claim["name"] == "blank_image_is_best")
+    files = [here.folder / f"{here.plan.folder(key)}/tried.csv" for key in here.plan.work if key[0] == "attack"]
+    for file in files:
+        here.fill(file)
+    (found,) = judged({**page, "claims": [blank]}, Records({"records": list(map(str, files))}))
+    by_other = {one.comparison["other"]: one.verdict for one in found.outcomes if one.comparison["sides"][0]["work"]}
+    assert by_other == {"noise": "not run", "mislabelled": "undecided"}
+
+
 def lines_of(text: str) -> dict[tuple[str, ...], list[str]]:
     """Return a table's lines by their first two texts."""
     lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
