@@ -227,7 +227,7 @@ def test_groups_that_vary_different_things_stand_in_one_figure(tmp_path):
     assert list(frame.columns[:5]) == ["dataset", "model", "epsilon", "recipe.batch", "ladder"]
     found = [(arm, cell) for arm, cell, _ in figures.cells_in(frame, {"models": {"m": "M"}})]
     assert found == [
-        ("M, recipe.batch 256", "digits, ε = 8"),
-        ("M, recipe.batch 512", "digits, ε = 8"),
+        ("M, batch 256", "digits, ε = 8"),
+        ("M, batch 512", "digits, ε = 8"),
         ("M, ladder plain", "digits, ε = 8"),
     ]

@@ -211,9 +211,12 @@ def described(comparison: Spec, labels: dict[str, Any], places: list[dict[str, A
     """
     sides, own = comparison["sides"], [side["at"] for side in comparison["sides"]]
     others = own if places is None else places
-    apart = list(dict.fromkeys(name for side in sides if not _by_canaries(side) for name in _apart(side["at"], others)))
-    shared = [name for name in apart if all(name in at and at[name] == own[0].get(name) for at in own)]
-    names = ("dataset", "epsilon", *(name for name in apart if name not in shared))
+    apart = (name for side in sides if not _by_canaries(side) for name in _apart(side["at"], others))
+    names = list(dict.fromkeys([*ALWAYS[::2], *apart]))
+    shared = [name for name in names if all(name in at and at[name] == own[0].get(name) for at in own)]
+    if any("attacked" in side for side in sides):  # what they share is not all the cell's
+        shared = []
+    names = [name for name in names if name not in shared]
     models = ["canaries" if _by_canaries(side) else labels["models"][side["at"]["model"]] for side in sides]
     named = Named(models, [_cell(side, names) for side in sides], cell_name(own[0], shared))
     text: str = COMPARISONS[comparison["kind"]].described(comparison, named)

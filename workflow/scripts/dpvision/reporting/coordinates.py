@@ -48,4 +48,5 @@ def _said(name: str, value: Any) -> str:
         return "not private" if value is None else f"ε = {value:g}" if isinstance(value, float | int) else "ε as spent"
     if name in ("dataset", "model"):
         return str(value)
-    return f"{HEADINGS.get(name, name)} {format(value, 'g') if isinstance(value, float) else value}"
+    head = HEADINGS.get(name, name.rpartition(".")[2].replace("_", " "))
+    return f"{head} {format(value, 'g') if isinstance(value, float) else value}"

@@ -95,21 +95,29 @@ class Named(NamedTuple):
 
     models: list[str]
     cells: list[str]
-    """Data set, ε, and what else tells one side from another."""
+    """What else tells one side from another."""
     shared: str = ""
-    """What else tells all of them from other cells of the page."""
+    """What all sides share: data set, ε, and what tells them from other cells of the page."""
 
     @property
     def sides(self) -> list[str]:
-        """Return the models, each with its cell where the sides differ in more than the model."""
+        """Return the sides by what tells them apart: their models, their cells, or both."""
         if len(set(self.cells)) == 1:
             return self.models
+        if len(set(self.models)) == 1:
+            return self.cells
         return [f"{model} ({cell})" for model, cell in zip(self.models, self.cells, strict=True)]
+
+    @property
+    def cell(self) -> str:
+        """Return the cell of all sides, if they have one."""
+        return self.cells[0] if len(set(self.cells)) == 1 else ""
 
     @property
     def where(self) -> str:
         """Return what all sides share, behind a colon."""
-        said = [*(self.cells[:1] if len(set(self.cells)) == 1 else []), *([self.shared] if self.shared else [])]
+        model = self.models[0] if self.sides == self.cells else ""
+        said = [text for text in (model, self.cell, self.shared) if text]
         return f": {', '.join(said)}" if said else ""
 
     def only(self, *sides: int) -> "Named":

@@ -70,8 +70,8 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 def described(comparison: Spec, named: Named) -> str:
     parts = [_difference(named.only(i, i + 1)) for i in (0, 2)]
-    return f"{called(comparison)}, {' − '.join(parts)}{f': {named.shared}' if named.shared else ''}"
+    return f"{called(comparison)}, {' − '.join(parts)}{named.where}"
 
 
 def _difference(pair: Named) -> str:
-    return f"({pair.sides[0]} − {pair.sides[1]}{pair.where})"
+    return f"({pair.sides[0]} − {pair.sides[1]}{f': {pair.cell}' if pair.cell else ''})"
