@@ -1,6 +1,9 @@
 """Claims: what they may say, and what they rest on at each scale."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 CLAIMS = "papers/scalenorm/claims.yaml"
 PAPER = "papers/scalenorm/paper.yaml"
@@ -113,6 +116,15 @@ def test_a_claim_that_cannot_be_decided_is_refused(configuration, new, says):
     complaints = configuration.change(CLAIMS, ONE, new).complaints()
     assert len(complaints) == 1
     assert complaints[0].startswith(f"config/{CLAIMS}: {says}")
+
+
+def test_a_quotation_leaves_out_in_brackets_and_what_is_in_our_words_says_so(configuration):
+    files = [*(Path(__file__).parents[2] / "config/papers").rglob("claims.yaml")]
+    claims = {name: claim for file in files for name, claim in yaml.safe_load(file.read_text("utf-8")).items()}
+    assert [name for name, claim in claims.items() if "…" in claim["text"]] == []
+    assert claims["not_better_below_3"]["in_our_words"] and "in_our_words" not in claims["audit_finds_no_violation"]
+    configuration.change(CLAIMS, "  section:", "  in_our_words: true\n  section:")
+    assert [claim["in_our_words"] for claim in page(configuration)["claims"]][:2] == [True, False]
 
 
 def test_a_claim_by_an_artifact_that_there_is_not_is_refused(configuration):

@@ -551,6 +551,15 @@ def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(writt
     assert "Student's t" in text
 
 
+def test_what_is_in_our_words_is_no_quotation(written):
+    (quoted, _), text = written(claim(BETTER))
+    assert "\n> A is better.\n" in text and quoted["text"] == "A is better."
+    (ours, row), text = written(claim(BETTER, in_our_words=True))
+    assert ">" not in [line[:1] for line in text.splitlines()] and "\nA is better. (in our words)\n" in text
+    assert ours["text"] == row["text"] == "A is better. (in our words)"
+    assert "| [A is better. (in our words)](#better) |" in text
+
+
 def test_sides_that_differ_in_more_than_model_data_set_and_epsilon_are_told_apart(written):
     one, other = (side("a"), side("b"))
     other["at"] = one["at"] | {"recipe": "long"}

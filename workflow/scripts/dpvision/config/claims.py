@@ -19,7 +19,9 @@ class Claim(Strict):
     """A sentence of the paper that its artifacts decide."""
 
     text: str
-    """The sentence, or what it says, shortly."""
+    """The sentence, word for word: [...] for what is left out, and what is added in brackets, too."""
+    in_our_words: bool = False
+    """Whether `text` is no quotation, but says shortly what the paper does. Pages show it otherwise."""
     section: str
     """Where it stands."""
     artifacts: list[Name] = []

@@ -135,7 +135,7 @@ class Resolver(NamedTuple):
             for comparison in claim.comparisons
             for sides in comparison.sides(claim.where)
         ]
-        about = claim.model_dump(include={"text", "section", "artifacts", "reading", "combined"})
+        about = claim.model_dump(include={"text", "in_our_words", "section", "artifacts", "reading", "combined"})
         return {"name": name, **about, "comparisons": comparisons}
 
     def _comparison(

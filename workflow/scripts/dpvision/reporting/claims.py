@@ -25,7 +25,8 @@ the training that is simulated."""
 INTRODUCTION = """\
 What the paper says, and whether the runs that there are bear it out. An effect is the first-named model's, in the unit that
 stands with it (points: percentage points of accuracy); *in print*: the same effect by the paper's own numbers. What no paper
-prints, and its authors have elsewhere, says where."""
+prints, and its authors have elsewhere, says where. A sentence is the paper's own, word for word, unless it says that it is in
+ours."""
 
 
 class Outcome(NamedTuple):
@@ -133,6 +134,11 @@ class Judged(NamedTuple):
     outcomes: list[Outcome]
 
     @property
+    def text(self) -> str:
+        """Return the sentence, or what it says, marked as no quotation."""
+        return f"{self.claim['text']} (in our words)" if self.claim.get("in_our_words") else str(self.claim["text"])
+
+    @property
     def verdict(self) -> str:
         verdicts, together = zip(*((outcome.verdict, outcome.together) for outcome in self.outcomes), strict=True)
         return combined(verdicts, together, self.claim["combined"])
@@ -171,7 +177,7 @@ def _scale(page: Spec) -> str:
 def _rows(judged: Judged, page: Spec, labels: dict[str, Any]) -> list[dict[str, Any]]:
     """The claim's own, and one for each of its comparisons."""
     claim, alone = judged.claim, judged.outcomes[0] if len(judged.outcomes) == 1 else None
-    about = {"paper": page["paper"], "claim": claim["name"], "section": claim["section"], "text": claim["text"]}
+    about = {"paper": page["paper"], "claim": claim["name"], "section": claim["section"], "text": judged.text}
     about |= {"scale": page["scale"], "simulated": bool(simulation(page))}
     places = places_of(page)
     rows = [{"row": "claim", **about, "verdict": judged.verdict, **_numbers(alone, labels, places)}]
@@ -308,7 +314,7 @@ def _summary(claims: list[Judged]) -> list[str]:
                 "",
                 f"{len(outcomes)} comparisons",
             ]
-        link = f"[{about['text']}](#{about['name']})"
+        link = f"[{claim.text}](#{about['name']})"
         rows.append([link, about["section"], f"{MARKS[claim.verdict]} {claim.verdict}", *numbers])
     return _table(rows)
 
@@ -322,7 +328,7 @@ def _details(judged: Judged, labels: dict[str, Any], places: list[dict[str, Any]
         f"### {MARKS[judged.verdict]} {claim['name'].replace('_', ' ')}: {judged.verdict}",
         "",
     ]
-    lines += [f"> {claim['text']}", "", f"Section {claim['section']}.{decided}"]
+    lines += [judged.text if claim.get("in_our_words") else f"> {judged.text}", "", f"Section {claim['section']}.{decided}"]
     if claim["reading"]:
         lines += ["", f"*How it is measured:* {claim['reading']}"]
     seeds = list(dict.fromkeys(seed for outcome in judged.outcomes for seed in outcome.values))
