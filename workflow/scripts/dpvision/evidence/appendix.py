@@ -1,5 +1,6 @@
 """An appendix for artifact committees: what is claimed, how each result is made again, what it takes, what cannot be."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -167,7 +168,7 @@ def _printed(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
     """Yield the papers' headline numbers: what of ours stands beside them, and what their artifacts would take."""
     numbers = [(short(paper), number) for paper, of in papers.headlines.items() for number in of]
     beside = [list(_beside(number, papers, kept)) for _, number in numbers]
-    found = Counter(status.partition(":")[0].partition(",")[0] for rows in beside for status, _, _ in rows)
+    found = Counter(said for rows in beside for said in {re.split("[:,]", status)[0] for status, _, _ in rows})
     yield f"Of {len(numbers)} numbers {', '.join(f'{found[status]} {words}' for status, words in STATUSES.items())}.\n"
     yield COLUMNS
     artifacts = list(dict.fromkeys(number["artifact"] for _, number in numbers if "beyond" not in number))
@@ -183,7 +184,7 @@ def _printed(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
 
 def _beside(number: dict[str, Any], papers: Plan, kept: Sequence[Kept]) -> Iterator[tuple[str, str, str]]:
     """Yield the status of a number in print, ours and n: a row for each scale with trainings of it, or one without any."""
-    rows = [(each, row) for each in kept if (row := each.ours(number))]
+    rows = [(each, row) for each in kept for row in each.ours(number)]
     for each, row in rows:
         yield how_made(each, number["artifact"], row, papers), f"{row['ours']:.2f}", f"{row['n']:g}"
     if not rows:

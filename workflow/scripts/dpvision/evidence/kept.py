@@ -71,12 +71,13 @@ class Kept:
         """Return the folders of the trainings that a row of a table is of."""
         return [run for cell in self._cells(artifact) if _is_of(row, cell) for run in self._runs_of(cell)]
 
-    def ours(self, number: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the row of a headline number's table that has trainings of it; None without any."""
+    def ours(self, number: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the rows of a headline number's table that have trainings of it: one for each protocol."""
         wanted = number["at"] | {key: number[key] for key in ("metric", "weights", "split") if key in number}
         rows = self.table(number["artifact"]).to_dict("records")
         there = (row for row in rows if all(same(row[key], wanted[key]) for key in wanted if key in row))
-        return next((row for row in there if row.get("state") == "run" and row.get("n")), None)
+        found = {row["protocol"]: row for row in there if row.get("state") == "run" and row.get("n")}
+        return list(found.values())
 
     def scored_on(self, study: str) -> dict[str, Any]:
         """Return what the trials of a search were given of the data: it says what was held out to score them."""

@@ -73,23 +73,23 @@ def page(papers: Plan, kept: Sequence[Kept]) -> str:
 
 
 def _headlines(papers: Plan, kept: Sequence[Kept]) -> Iterator[str]:
-    """Yield a table: a row for each number in print and each scale at which something of it is here."""
+    """Yield a table: a row for each number in print, each scale at which something of it is here, and each protocol."""
     yield "| paper | number | in print | ours | n | mean, 95 % interval | ours is of | how ours came about |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for paper, numbers in papers.headlines.items():
         for number in numbers:
             also = f" ({number['note']})" if "note" in number else ""
             place = f"| {short(paper)} | {number['headline']} | {number['value']:g}{also}"
-            found = [_ours(number, each, papers) for each in kept]
             without = f"cannot be run: {number['beyond']}" if "beyond" in number else "not run"
-            for ours in [row for row in found if row] or [f"– | 0 | – | – | {without}"]:
+            for ours in list(_ours(number, kept, papers)) or [f"– | 0 | – | – | {without}"]:
                 yield f"{place} | {ours} |"
 
 
-def _ours(number: dict[str, Any], kept: Kept, papers: Plan) -> str | None:
-    """Return our side of a number's row, if trainings of it are kept."""
-    row = kept.ours(number)
-    return None if row is None else f"{_number(row)} | {counted_on(row)} | {how_made(kept, number['artifact'], row, papers)}"
+def _ours(number: dict[str, Any], kept: Sequence[Kept], papers: Plan) -> Iterator[str]:
+    """Yield our side of a number's rows, where trainings of it are kept."""
+    for each in kept:
+        for row in each.ours(number):
+            yield f"{_number(row)} | {counted_on(row)} | {how_made(each, number['artifact'], row, papers)}"
 
 
 def counted_on(row: dict[str, Any]) -> str:
@@ -120,7 +120,8 @@ def how_made(kept: Kept, artifact: str, row: dict[str, Any], papers: Plan) -> st
     if not same(row.get("simulated"), None):
         made = f"simulated, by {row['simulated']:g}"
     stand_in = "" if label == printed else f", stand-in {label}"
-    return f"{made}, N = {examples:,}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
+    protocol = ", authors' protocol" if row["protocol"] == "paper" else ""
+    return f"{made}, N = {examples:,}{protocol}{stand_in}: [{artifact}]({kept.scale}/README.md#{artifact})"
 
 
 def _others(kept: Sequence[Kept], papers: Plan) -> Iterator[tuple[Kept, str, list[str]]]:
