@@ -102,7 +102,7 @@ class Searched(Strict):
 
 
 class Practice(Strict):
-    """How the numbers of a paper came about, by its text and its authors' code: for the page of all evidence."""
+    """Origin of a paper's own numbers, by its text and its authors' code: for the page of all evidence."""
 
     selection: str
     """What chose the number in print. A display label."""
