@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,55 @@ def test_a_covered_search_draws_values_again_and_trains_each_trial_with_noise_of
     assert len(tried) == 12 > len(set(tried)) > 1
     assert len(set(seeds)) == 12
     assert here.conclude()["privacy"]["covered"]["mean_trials"] == 3
+
+
+RATES = {"recipe.optimizer.learning_rate": {"log_uniform": [0.01, 10.0]}, "recipe.clip": {"uniform": [0.1, 1.0]}}
+
+
+@pytest.fixture
+def covered(place, monkeypatch) -> Callable[..., Place]:
+    """Make a covered search of ranges whose number of trials is known."""
+    monkeypatch.setattr(study_module, "geometric", lambda mean: 3)
+    return lambda name="study": place(name, sampler="covered", trials=3, space=RATES)
+
+
+def values_and_seed(here: Place, trial: optuna.Trial) -> tuple[Any, ...]:
+    return *trial.params.values(), study_module._run_of(here.spec, trial)["seed"]
+
+
+def test_covered_search_draws_nothing_that_its_seed_tells(covered):
+    """The seed is published: whoever could draw the values again would know which trial was the best."""
+    drawn = []
+    for here in (covered("one"), covered("other")):
+        with here.study().next_trial() as first, here.study().next_trial() as second:
+            drawn += [values_and_seed(here, first), values_and_seed(here, second)]
+    assert all(len(set(values)) == 4 for values in zip(*drawn, strict=True))
+
+
+def test_covered_trial_left_behind_keeps_what_was_drawn(covered):
+    here = covered()
+    with here.study().next_trial() as trial:
+        before = values_and_seed(here, trial)
+    with here.study().next_trial() as again:
+        assert (again.number, values_and_seed(here, again)) == (trial.number, before)
+
+
+def test_covered_trial_left_half_drawn_keeps_its_values(covered):
+    here = covered()
+    study = here.study()
+    trial = study.optuna.ask()
+    trial.set_user_attr("seed", 5)
+    known = trial.suggest_float("recipe.optimizer.learning_rate", 0.01, 10.0, log=True)
+    with here.study().next_trial() as again:
+        assert list(again.params) == list(RATES)
+        assert values_and_seed(here, again)[::2] == (known, 5)
+
+
+def test_covered_search_refuses_values_drawn_from_its_seed(covered):
+    here = covered()
+    here.study().optuna.ask().suggest_float("recipe.optimizer.learning_rate", 0.01, 10.0, log=True)
+    with pytest.raises(UserError, match=f"{here.folder}: .* published.* Delete this folder"):
+        here.study()
 
 
 def test_how_many_trials_a_covered_search_has_is_geometric_with_its_mean():

@@ -69,13 +69,14 @@ class Search(Strict):
     sampler: Annotated[Literal["tpe", "grid", "random", "covered"], Later] = "tpe"
     """Source of values: a tree-structured Parzen estimator; all combinations in their order, of choices alone; chance; or
     chance as a theorem on the privacy of a search asks for it (Papernot and Steinke 2022): each trial draws its values
-    anew and trains with a seed of its own, and the number of trials is drawn too, so that ledgers can say what the search
-    spent. Of the other samplers, only the composition of all trials is known."""
+    anew and trains with a seed of its own, and the number of trials is drawn too, all of it from the operating system's
+    entropy, so that ledgers can say what the search spent. Of the other samplers, only the composition of all trials is
+    known."""
     split: Annotated[Split | None, Later] = None
     """Division of the training examples for the trials; null: as for the cells that ask for it. So values can be chosen on
     held-out examples, and trainings with them hold none out."""
     seed: Seed = 0
-    """Seed of the sampler and of the trainings, which all start alike."""
+    """Seed of the sampler and of the trainings, which all start alike; a covered search draws nothing from it."""
     prune_below: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """A trial whose validation accuracy is below this after `prune_after` epochs is given up, whatever the objective."""
     prune_after: Annotated[int, Field(ge=0)] = 5

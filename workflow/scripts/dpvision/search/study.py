@@ -42,6 +42,7 @@ from dpvision.training.randomness import stream_seed
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 TAKEN = (*FINISHED, TrialState.RUNNING)
+SEED = "seed"  # the journal's name for the seed of a training in a covered search
 MEASURED = re.compile("averaged_|test_|validation_(?!top1$)")  # columns of a history; the other is in the table already
 PAUSE = 1.0  # seconds between two looks at a study whose last trials are with others
 
@@ -67,7 +68,14 @@ def geometric(mean: int) -> int:
 class Sampler(optuna.samplers.TPESampler):
     """A sampler of what has not been tried, by TPE, chance or in order: a training repeated with one seed has one outcome."""
 
-    def __init__(self, values: dict[str, space.Values], seed: int, kind: str = "tpe") -> None:
+    def __init__(self, values: dict[str, space.Values], seed: int | None, kind: str = "tpe") -> None:
+        """Make a sampler of a study's values.
+
+        Args:
+            values: The space: the values that each key can have.
+            seed: What decides the values that are drawn; None for the operating system's entropy.
+            kind: The search's `sampler`.
+        """
         super().__init__(seed=seed, multivariate=False)
         self.kind = kind
         self.random = random.Random(seed)
@@ -128,7 +136,9 @@ class Study:
                 load_if_exists=True,
                 pruner=optuna.pruners.ThresholdPruner(lower=spec["prune_below"], n_warmup_steps=spec["prune_after"]),
             )
-            self.count: int = spec["trials"] if spec.get("sampler") != "covered" else self._drawn_count()
+            self.covered = specs.is_covered(spec)
+            self._refuse_known_values()
+            self.count: int = self._drawn_count() if self.covered else spec["trials"]
 
     def _drawn_count(self) -> int:
         """Return the number of trials, which the first worker draws: geometric, from the operating system's entropy."""
@@ -141,7 +151,8 @@ class Study:
         return held(self.folder / "asking.lock")
 
     def trials(self, *states: TrialState) -> list[FrozenTrial]:
-        return self.optuna.get_trials(deepcopy=False, states=states)
+        """Return the trials in these states; all of them if none is named."""
+        return self.optuna.get_trials(deepcopy=False, states=states or None)
 
     def complete(self) -> bool:
         return len(self.trials(*FINISHED)) >= self.count
@@ -176,14 +187,27 @@ class Study:
         """Return a trial with all of its values; those that a worker before had not come to draw are drawn now.
 
         Each is drawn by a seed of its own, which the trial and the keys before it name, so it is the same whoever draws.
+        In a covered search values and the seed of the training come from the operating system's entropy: the seed in the
+        spec is published, and would tell from the best values which trial they are of. The journal keeps what was drawn.
         """
+        if self.covered and SEED not in trial.user_attrs:
+            trial.set_user_attr(SEED, secrets.randbelow(2**32))
         drawn = f"trial {trial.number}"
         for key, values in self.spec["space"].items():
-            seed = stream_seed(self.spec["seed"], drawn) % 2**32
+            seed = None if self.covered else stream_seed(self.spec["seed"], drawn) % 2**32
             self.optuna.sampler = Sampler(self.spec["space"], seed, self.spec.get("sampler", "tpe"))
-            trial._suggest(key, distribution(values))  # as Optuna's own `ask`
+            trial._suggest(key, distribution(values))  # as Optuna's own `ask`; a value that was drawn stays
             drawn += f" {key}"
         return trial
+
+    def _refuse_known_values(self) -> None:
+        """Raise if an older version drew values of a covered search: it drew them from the seed that the spec publishes."""
+        if self.covered and any(trial.params and SEED not in trial.user_attrs for trial in self.trials()):
+            raise UserError(
+                f"{self.folder}: an older version drew the values of these trials from the search's seed, which is "
+                "published: the best values tell which trial they are of, and no theorem covers that. Delete this folder "
+                "and search again"
+            )
 
     def _lock(self, number: int) -> Path:
         return self.folder / "trials" / f"{number}.lock"
@@ -239,10 +263,9 @@ def work(
 
 
 def _run_of(spec: specs.Spec, trial: optuna.Trial) -> specs.Spec:
-    """Return the run of a trial; in a covered search each trial has noise of its own, also where values repeat."""
+    """Return the run of a trial; in a covered search each trial has weights and noise of its own, also where values repeat."""
     run = specs.with_values(spec["run"], trial.params)
-    own = spec.get("sampler") == "covered"
-    return {**run, "seed": stream_seed(run["seed"], f"trial {trial.number}") % 2**32} if own else run
+    return {**run, "seed": trial.user_attrs[SEED]} if specs.is_covered(spec) else run
 
 
 def _train(study: Study, trial: optuna.Trial, run: specs.Spec, training: Training) -> float:
