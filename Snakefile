@@ -45,6 +45,7 @@ sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 from dpvision import cluster, files, plan
 from dpvision.errors import UserError
 from dpvision.looking.target import everything, hints
+from dpvision.plan import own
 from dpvision.plan.resources import asked, limits
 from dpvision.plan.stages import ANALYSES, STAGES
 
@@ -63,8 +64,12 @@ if not shutil.which("conda"):
         print("there is no conda here: jobs use the environment that snakemake runs in", file=sys.stderr)
 
 
+# A command that names a paper in own/ is of that paper's scale, unless it says a scale. A job's own snakemake hears of it here.
+named = [] if any(word.startswith("scale=") for word in sys.argv) else own.own_papers_in(sys.argv[1:], plan.ROOT)
+OWN = os.environ.setdefault("DPVISION_OWN", " ".join(named)).split()
+
 try:
-    PLAN = plan.load(config)
+    PLAN = plan.load(config | own.settings_for(OWN))
 except UserError as error:
     raise WorkflowError(f"the configuration does not hold:\n{error}") from None
 

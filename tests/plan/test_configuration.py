@@ -265,7 +265,7 @@ SPOILT = [
         CONFIG,
         "scale: paper",
         "scale: deom",
-        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, laptop, paper, simulate, transfer',
+        'scale = "deom": there is no scale "deom". Did you mean "demo"? Allowed: demo, laptop, own, paper, simulate, transfer',
     ),
     Spoilt(
         "a paper that does not exist",
@@ -1318,7 +1318,7 @@ def test_snakemake_refuses_a_scale_that_does_not_exist_before_any_job(project):
     done = project.run("snakemake", "-n", "--config", "scale=deom")
     said = done.stdout + done.stderr
     assert done.returncode != 0
-    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, laptop, paper, simulate, transfer' in said
+    assert 'there is no scale "deom". Did you mean "demo"? Allowed: demo, laptop, own, paper, simulate, transfer' in said
     assert "Traceback" not in said
     assert "Building DAG" not in said
 

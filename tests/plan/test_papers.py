@@ -318,7 +318,7 @@ def test_a_scale_s_file_with_a_mistyped_name_is_refused(configuration):
     (folder / "demo.yaml").rename(folder / "dmeo.yaml")
     assert configuration.complaints() == [
         'config/papers/scalenorm/dmeo.yaml: there is no scale of this name. Did you mean "demo"? '
-        "Allowed: paper, published, claims, demo, laptop, simulate, transfer"
+        "Allowed: paper, published, claims, demo, laptop, own, simulate, transfer"
     ]
 
 

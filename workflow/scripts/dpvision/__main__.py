@@ -5,13 +5,14 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpvision import plan
 from dpvision.errors import UserError
 from dpvision.files import write_json, write_text
+from dpvision.plan import own
 from dpvision.plan.reading import read_yaml
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
@@ -78,11 +79,12 @@ def _here() -> Path:
     return plan.ROOT
 
 
-def _load(scale: str | None) -> plan.Plan:
+def _load(scale: str | None, targets: Sequence[str] = ()) -> plan.Plan:
+    """Return the plan of a scale; without one of the scale in config.yaml, or of own papers if the targets name such."""
     root = _here()
     document = read_yaml(root, "config/config.yaml")
-    if scale and isinstance(document.content, dict):
-        document.content["scale"] = scale
+    if isinstance(document.content, dict):
+        document.content.update({"scale": scale} if scale else own.settings_for(own.own_papers_in(targets, root)))
     return plan.load(document.content, root)
 
 
@@ -129,7 +131,7 @@ def _plan(
     from dpvision.looking import estimate
     from dpvision.looking.overview import artifacts_of, overview
 
-    loaded = _load(scale)
+    loaded = _load(scale, targets)
     if not (cost or budget or json):
         print(overview(loaded, targets, _here()))
         return
@@ -229,7 +231,7 @@ def _draw(artifact: str, scale: str | None) -> None:
     from dpvision.looking.overview import artifacts_of
     from dpvision.reporting.so_far import draw_so_far
 
-    planned = _load(scale)
+    planned = _load(scale, [artifact])
     for name in artifacts_of(planned, [artifact]):
         print("\n".join([f"{name}: {draw_so_far(planned, name, _here())}", *planned.targets(name)]))
 

@@ -16,7 +16,7 @@ from dpvision.config.scales import Scale
 from dpvision.config.settings import Config
 from dpvision.config.weights import Features, Weights
 from dpvision.errors import UserError
-from dpvision.plan import audits, checks, claims, specs
+from dpvision.plan import audits, checks, claims, own, specs
 from dpvision.plan.expand import Cell, expand, shown
 from dpvision.plan.plan import DATA, Plan
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
@@ -69,30 +69,34 @@ class _Loader:
         self.root = root
         scales = sorted(path.stem for path in (root / "config/scales").glob("*.yaml"))
         papers = sorted(path.parent.name for path in (root / "config/papers").glob("*/paper.yaml"))
+        papers += own.own_papers(root)
         document = Document("config/config.yaml or the command line", config)
         settings: Config = validated(Config, [document])
         refuse(checks.of_settings(settings, scales, papers, RULES, [document]))
+        self.own = own.asked_for(settings.papers, settings.scale, root)
         refuse(checks.of_files(root, settings.papers, scales))
         scale_document = read_yaml(root, f"config/scales/{settings.scale}.yaml")
         self.scale: Scale = validated(Scale, [scale_document])
         refuse(checks.of_scale(self.scale, papers, [scale_document]))
-        dataset_document = read_yaml(root, "config/datasets.yaml")
-        self.datasets: dict[str, Dataset] = validated(dict[Name, Dataset], [dataset_document])
-        refuse(checks.of_datasets(self.datasets, [dataset_document]))
+        dataset_documents = own.documents("datasets", self.own, root)
+        self.datasets: dict[str, Dataset] = validated(dict[Name, Dataset], dataset_documents)
+        refuse(checks.of_datasets(self.datasets, dataset_documents))
         self.weights, self.features = self._of_weights()
         refuse(checks.of_folders(settings.folders, [*self.datasets, *self.weights], [document]))
         for name, features in self.features.items():  # to cells they are a data set like any other
             about = {"shape": features.shape, "title": features.title, "mean": [], "std": [], "streamed": False}
             self.datasets[name] = self.datasets[features.of].model_copy(update=about)
         results = "results" if settings.scale == "paper" else f"results/{settings.scale}"
-        self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=settings.folders)
+        folders = own.picture_folders(self.own, root) | settings.folders
+        self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=folders)
+        self.plan.own = set(self.own)
         self.plan.resources = self.scale.resources
         self.plan.selection = settings.artifacts == "selection"
         self.plan.sources = {
             name: specs.source_spec(self.datasets[name]) for name in self.datasets if name not in self.features
         }
         self.plan.weights = {name: specs.weights_source(weights) for name, weights in self.weights.items()}
-        asked = settings.papers
+        asked = self.own if settings.scale == own.SCALE else settings.papers
         if self.scale.papers and not any(self._has(f"config/papers/{name}") for name in asked):
             asked = self.scale.papers
         self.taken = dict.fromkeys(RULES, "a rule of the workflow") | dict.fromkeys(asked, "a paper")
@@ -108,7 +112,7 @@ class _Loader:
 
     def _of_weights(self) -> tuple[dict[str, Weights], dict[str, Features]]:
         """Return what config/weights.yaml and config/features.yaml say."""
-        documents = [read_yaml(self.root, f"config/{name}.yaml") for name in ("weights", "features")]
+        documents = [read_yaml(self.root, "config/weights.yaml"), *own.documents("features", self.own, self.root)]
         weights: dict[str, Weights] = validated(dict[Name, Weights], documents[:1])
         features: dict[str, Features] = validated(dict[Name, Features], documents[1:])
         refuse(checks.of_weights(weights, self.datasets, documents[:1]))
@@ -143,7 +147,7 @@ class _Loader:
         as_written = self._documents(places, "paper")
         refuse(checks.of_parts(as_written))
         here_too = [place for place in places if self._has(place)]
-        overlays = self._documents(here_too, self.plan.scale) if self.plan.scale != "paper" else []
+        overlays = self._documents(here_too, self.plan.scale) if self.plan.scale not in ("paper", own.SCALE) else []
         refuse(checks.of_parts(overlays))
         documents = [*self._documents(here_too, "paper"), *overlays]
         here = self._paper(documents[: len(here_too)], overlays)
@@ -183,12 +187,14 @@ class _Loader:
 
     def _places(self, name: str) -> list[str]:
         """Return a paper's folder, and the folders in it: its parts, each with files of the same names."""
-        parts = sorted((self.root / "config/papers" / name).glob("*/paper.yaml"))
-        return [f"config/papers/{name}", *(f"config/papers/{name}/{part.parent.name}" for part in parts)]
+        folder = f"{own.FOLDER if name in self.own else 'config/papers'}/{name}"
+        parts = sorted((self.root / folder).glob("*/paper.yaml"))
+        return [folder, *(f"{folder}/{part.parent.name}" for part in parts)]
 
     def _has(self, place: str) -> bool:
-        """Tell whether a paper, or a part of one, has the plan's scale."""
-        return (self.root / place / f"{self.plan.scale}.yaml").exists()
+        """Tell whether a paper, or a part of one, has the plan's scale; an own paper has its own scale without a file."""
+        file = "paper" if self.plan.scale == own.SCALE else self.plan.scale
+        return (self.root / place / f"{file}.yaml").exists()
 
     def _documents(self, places: list[str], file: str) -> list[Document]:
         """Return the files of a name; an empty one says nothing, as of a scale at which nothing differs."""
