@@ -145,7 +145,8 @@ class Cells(Strict):
     budget: Budget | None = None
     """Budget in place of epsilons: σ given, and ε or the length of training solved."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
-    """δ of all of them; at most 1/N, or 1/N to one digit, N the training examples without those held out."""
+    """δ of all of them; at least 1e-10, and at most 1/N, or 1/N to one digit, N the training examples without those held
+    out. Above 1/(100 N), ledgers say what it allows."""
     protocol: PaperProtocol | None = None
     """The authors' protocol for these cells; null: the protocol `clean`, in which validation examples are held out and
     σ is the least for ε."""

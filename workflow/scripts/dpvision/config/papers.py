@@ -93,11 +93,11 @@ class Searched(Strict):
     epsilon: Epsilon
     """Privacy level of each."""
     delta: Annotated[float, Field(gt=0, lt=1)]
-    """Its δ."""
+    """Its δ; at least 1e-10, and at most 1/N, or 1/N to one digit."""
     examples: Positive
-    """Number of training examples."""
+    """Number of training examples, N."""
     batch: Positive
-    """Expected batch."""
+    """Expected batch; at most the number of examples."""
     epochs: Positive
     """Length of each."""
 

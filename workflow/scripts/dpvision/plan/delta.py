@@ -7,6 +7,23 @@ LEAST_DELTA = 1e-10
 MOST_DELTA_TIMES_N = 0.01
 
 
+def fault_of_delta(delta: float, examples: int) -> str | None:
+    """Return what is wrong with a δ for N examples, or None: it must be one that accountants can count, and at most 1/N.
+
+    Published values have one digit: De et al. have 8e-7 for N = 1,271,167, where 1/N is 7.87e-7. So 1/N to one digit will do.
+    """
+    if delta < LEAST_DELTA:
+        careful = max(LEAST_DELTA, MOST_DELTA_TIMES_N / examples)
+        return (
+            f"must be at least {LEAST_DELTA:g}: the accountants cannot count a smaller one. "
+            f"1/(100 N) = {careful:.2g} is small enough for N = {examples:,}"
+        )
+    most = 1 / examples
+    if delta > max(most, float(f"{most:.0e}")):
+        return f"must be at most 1/N = {most:.3g}"
+    return None
+
+
 def describe_large_delta(delta: float, examples: int) -> str | None:
     """Say in one sentence what a δ above 1/(100 N) allows.
 

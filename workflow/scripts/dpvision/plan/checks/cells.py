@@ -8,6 +8,7 @@ from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
 from dpvision.plan.checks.recipes import of_first_step, of_held_out, of_recipe, of_views
 from dpvision.plan.checks.searches import faults_of_value, of_space, of_trials, split_of_trials
+from dpvision.plan.delta import fault_of_delta
 from dpvision.plan.expand import Cell, named, shown
 from dpvision.plan.reading import Documents, complaint, unknown
 from dpvision.plan.stages import ANALYSES
@@ -103,9 +104,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, group, fault)
         if paper.cells[cell.group].attack in paper.attacks:
             yield from _of_attack(cell, paper, count, dataset, documents)
-        # δ has one digit in print: De et al. have 8e-7 for N = 1,271,167, where 1/N is 7.87e-7
-        if cell.at["epsilon"] is not None and cell.at["delta"] > max(1 / count, float(f"{1 / count:.0e}")):
-            yield complaint(documents, (*group, "delta"), f"must be at most 1/N = {1 / count:.3g}: {of_data}", cell.at["delta"])
+        if cell.at["epsilon"] is not None and (fault := fault_of_delta(cell.at["delta"], count)):
+            yield complaint(documents, (*group, "delta"), f"{fault}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
         for stage in {stage for artifact in shown_by for stage in artifact.stages()}.intersection(ANALYSES):
             options = getattr(paper, stage)

@@ -8,6 +8,7 @@ from dpvision.models.options import Network
 from dpvision.plan.checks.artifacts import of_artifact
 from dpvision.plan.checks.cells import of_group
 from dpvision.plan.checks.searches import of_search
+from dpvision.plan.delta import fault_of_delta
 from dpvision.plan.reading import Documents, complaint, unknown
 
 
@@ -34,6 +35,18 @@ def of_paper(
         if name in taken:
             yield complaint(documents, ("artifacts", name), f"this is the name of {taken[name]}: a target needs one of its own")
         yield from of_artifact(name, artifact, paper, artifacts, documents)
+    yield from _of_practice(paper, documents)
+
+
+def _of_practice(paper: Paper, documents: Documents) -> Iterator[str]:
+    """Yield what is wrong with the searches of a paper's authors that are to be priced."""
+    for i, searched in enumerate(paper.practice.searched if paper.practice else []):
+        where = ("practice", "searched", i)
+        if fault := fault_of_delta(searched.delta, searched.examples):
+            yield complaint(documents, (*where, "delta"), fault, searched.delta)
+        if searched.batch > searched.examples:
+            most = f"must be at most {searched.examples}, the number of `examples`: an expected batch is drawn from them"
+            yield complaint(documents, (*where, "batch"), most, searched.batch)
 
 
 def _of_model(name: str, model: Network, paper: Paper, documents: Documents) -> Iterator[str]:
