@@ -10,7 +10,7 @@ from copied import copy_configuration
 
 from dpvision import plan
 from dpvision.code import code_digest
-from dpvision.files import digest, write_csv, write_json, write_text
+from dpvision.files import digest, read_json, write_csv, write_json, write_text
 from dpvision.looking.status import Status
 from dpvision.plan.reading import read_yaml
 from dpvision.plan.stages import ANALYSES, STAGES
@@ -109,6 +109,15 @@ class Results:
             },
         )
         return folder
+
+    def respec(self, run: str, changes: dict[str, Any]) -> None:
+        """Change the spec in a run's record, by keys of two parts."""
+        file = self.root / self.plan.results / "runs" / run / "spec.json"
+        spec = read_json(file)
+        for key, value in changes.items():
+            part, _, name = key.partition(".")
+            spec[part] = {**spec[part], name: value} if name else value
+        write_json(file, spec)
 
     def everything(self) -> None:
         self.prepared()

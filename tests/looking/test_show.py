@@ -69,6 +69,24 @@ def test_the_card_says_what_came_out_what_it_spent_and_how_it_went(results):
     assert "validation top-1, epochs 1 to 5\n  50.0% " in text
 
 
+def test_show_says_what_an_epsilon_leaves_out(results):
+    name, left_out = results.runs[0], "No ε holds for the 180 held-out examples"
+    assert left_out in show.as_text(run(results, name))  # of the planned ε, too
+    results.record(name)
+    shown = run(results, name)
+    assert left_out in show.as_text(shown) and "Nothing to warn of" not in show.as_text(shown)
+    assert left_out in " ".join(show.as_json(shown)["exclusions"])
+
+
+def test_show_says_that_the_test_split_chose(results):
+    name = results.runs[0]
+    results.record(name)
+    results.respec(name, {"data.validation": 0, "model.groups": 4, "protocol": {"name": "paper", "steps": 294}})
+    text = show.as_text(run(results, name))
+    assert "The test examples steer the learning rate and pick the best epoch" in text
+    assert "best epoch 4 (by test)" in text and "validation" not in text.split("top-1")[1]
+
+
 def test_a_run_under_way_has_its_curve_and_how_far_it_is(results):
     name = results.runs[0]
     results.owner(name)
@@ -136,7 +154,7 @@ def test_a_card_says_of_secret_noise_what_it_is_good_for():
     budget = {"epsilon": 8.0, "delta": 1e-5}
     said = {"epsilon": {"target": 8.0, "rdp": 7.99}, "delta": 1e-5, "noise_multiplier": 1.0, "sampling_rate": 0.1}
     ledger = said | {"steps": {"made": 9}, "release": {"noise": "...", "needs": []}}
-    of_run = Run("", {"budget": budget}, [], None, ledger, None, None, None, [])
+    of_run = Run("", {"budget": budget}, [], None, ledger, None, None, None, [], [])
     assert any("these weights may be released, as far as noise" in text for _, text in show.privacy_rows(of_run))
     del ledger["release"]
     assert not any("released" in text for _, text in show.privacy_rows(of_run))

@@ -50,7 +50,10 @@ def record(folder: Path, run: str, top1: float, averaged: float | None, made_by:
     ledger = {"epsilon": {"target": 7.42, "rdp": 7.4, "prv": 6.4}}
     if "ledger" in said:
         ledger |= said["ledger"]
-    contents = {"metrics": {k: v for k, v in said.items() if k != "ledger"} or metrics, "ledger": ledger, "provenance": made_by}
+    own = {key: value for key, value in said.items() if key not in ("ledger", "spec")}
+    contents = {"metrics": own or metrics, "ledger": ledger, "provenance": made_by}
+    if "spec" in said:
+        contents["spec"] = said["spec"]
     for name, content in contents.items():
         (folder / run / f"{name}.json").write_text(json.dumps(content))
     return {key: str(folder / run / f"{key.removesuffix('s') if key == 'ledgers' else key}.json") for key in INPUTS}
@@ -142,7 +145,8 @@ def curve(mu: float) -> dict:
     """Return what a new ledger says beside an old one's, with a search that a theorem covers."""
     said = {"mu": mu, "true_positives": mu / 100, "advantage": mu / 10, "at_false_positives": 0.001}
     epsilon = {"target": 7.42, "rdp": 7.4, "prv": 6.4, "pld": 6.0 + mu}
-    return {"ledger": {"epsilon": epsilon, "curve": said, "searches": [{"epsilon_covered": 13.0 + mu}]}}
+    searches = [{"epsilon_covered": 13.0 + mu}, {"epsilon_all_composed": 22.0 + mu}]
+    return {"ledger": {"epsilon": epsilon, "curve": said, "searches": searches}}
 
 
 def test_gives_the_whole_privacy_curve_where_a_ledger_says_it_and_people_read_what_is_asked_for(table):
@@ -151,7 +155,8 @@ def test_gives_the_whole_privacy_curve_where_a_ledger_says_it_and_people_read_wh
     names = ("epsilon_pld", "mu", "true_positives", "advantage", "epsilon_covered")
     assert [float(cifar10[name]) for name in names] == pytest.approx([7.4, 1.4, 0.014, 0.14, 14.4])
     assert not any(digits[name] for name in names)
-    assert "7.400 by RDP, 6.400 by PRV, 7.400 by PLD" in markdown and "1.400" not in markdown
+    assert "7.400 by RDP, 6.400 by PRV, 7.400 by PLD, 23.400 with all trials of its search, 14.400 with" in markdown
+    assert "1.400" not in markdown
     assert not {*names} & {*table()[0][0]}
     markdown = table(said=new, privacy=["mu", "epsilon_covered"], columns=["metric"], rows=["dataset"])[1]
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
@@ -466,19 +471,59 @@ def test_numbers_are_short_and_a_dash_stands_for_nothing(value, decimals, text):
     assert number(value, decimals) == text
 
 
+CONSTANT = {"recipe.schedule": {"name": "constant"}}
+WHOLE = CONSTANT | {"data.validation": 0, "budget.delta": 1e-6}
+
+
 @pytest.mark.parametrize(
-    ("at", "said", "unsaid"),
+    ("at", "changes", "said", "unsaid"),
     [
-        ({}, ["σ the least for the ε", "examples steered"], "nothing was chosen"),
-        ({"held_out": 0}, ["nothing was chosen"], "examples steered"),
-        ({"sigma": 3.0}, ["σ as the configuration gives it"], "σ the least"),
+        ({}, {}, ["σ the least for the ε", "examples steered a learning rate that follows the loss."], "search"),
+        ({}, CONSTANT, ["examples steered nothing."], "learning rate"),
+        ({}, CONSTANT | {"found_by": {"recipe.clip": "one"}}, ["examples decided what a search found."], "steered"),
+        ({"held_out": 0}, WHOLE, ["nothing was chosen"], "held-out"),
+        ({"sigma": 3.0}, {}, ["σ as the configuration gives it"], "σ the least"),
+        ({"epsilon": None}, {"budget": None}, ["at the last step; held-out"], "σ"),
     ],
 )
-def test_the_note_says_what_chose_and_where_sigma_comes_from(at, said, unsaid):
-    from dpvision.reporting.kinds import accuracy
-
-    note = accuracy.notes({"cells": [{"at": AT | at}]}, {}, pd.DataFrame({"metric": ["top1"], "state": ["run"]}))[0]
+def test_the_note_says_only_what_its_runs_did(table, run_spec, at, changes, said, unsaid):
+    cells = [{"at": AT | at, "work": {"train": {"1": "a1"}}}]
+    markdown = table(cells=cells, accuracy={"a1": 0.7}, said={"a1": {"spec": run_spec(changes)}})[1]
+    note = next(line for line in markdown.splitlines() if line.startswith("- Accuracies in per cent"))
     assert all(text in note for text in said) and unsaid not in note
+
+
+# --- what ε leaves out ---
+
+
+@pytest.fixture
+def left_out(table, run_spec, tmp_path):
+    """Write a table of trainings with these changes to their specs; return its notes."""
+    best = tmp_path / "studies/one/best.json"
+    best.parent.mkdir(parents=True)
+    best.write_text(json.dumps({"privacy": {"split": {"validation": 48, "by": "permutation"}}}))
+
+    def write(*changes):
+        said = {f"a{i}": {"spec": run_spec(change)} for i, change in enumerate(changes, 1)}
+        cells = [{"at": AT, "work": {"train": {run[1:]: run for run in said}}}]
+        return table(cells=cells, accuracy=dict.fromkeys(said, 0.7), said=said)[1]
+
+    return write
+
+
+def test_notes_say_for_whom_no_epsilon_holds(left_out):
+    notes = left_out(WHOLE | {"found_by": {"recipe.clip": "one"}}, WHOLE, CONSTANT)
+    assert "1 of 3 trainings with an ε: no ε holds for the 48 examples that the search held out and this run" in notes
+    assert "1 of 3 trainings with an ε: no ε holds for the 437 held-out examples" in notes
+    assert "1 of 3 trainings with an ε: δ N = " in notes
+    assert "As a whole it has no ε: none holds for examples that searches held out" in notes
+
+
+def test_notes_say_that_a_table_with_a_public_training_has_no_epsilon(left_out):
+    assert "As a whole it has no ε: 1 of its 2 trainings is not private" in left_out(WHOLE, {"budget": None})
+    private, public = left_out(WHOLE, WHOLE), left_out({"budget": None})
+    assert "As a whole" not in private and "All 2 trainings together spend more" in private
+    assert "As a whole" not in public and "together" not in public  # no ε is shown
 
 
 # --- cells that have no record yet ---

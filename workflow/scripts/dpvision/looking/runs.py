@@ -13,6 +13,7 @@ from dpvision.files import read_json
 from dpvision.looking.status import progress_of
 from dpvision.plan import Plan
 from dpvision.plan.specs import Spec
+from dpvision.privacy.exclusions import list_exclusions, read_searched_data, searches_of
 from dpvision.training.owner import named, owner_of
 
 NEAR = 5  # names that an unknown one could have been meant for
@@ -33,6 +34,8 @@ class Run:
     owner: str | None
     artifacts: list[str]
     """Artifacts of the present configuration that show it."""
+    exclusions: list[str]
+    """What its ε leaves out, a sentence each."""
 
     @property
     def name(self) -> str:
@@ -78,9 +81,10 @@ def read(root: Path, folder: str, plan: Plan) -> Run:
     whole, name = root / folder, Path(folder).name
     checkpoint = root / plan.results / "checkpoints" / name
     owner = owner_of(whole / ".owner")
+    spec = _json(whole / "spec.json") or plan.runs.get(name)
     return Run(
         folder,
-        _json(whole / "spec.json") or plan.runs.get(name),
+        spec,
         _history(whole / "history.csv") or _history(checkpoint / "history.csv"),
         _json(whole / "metrics.json"),
         _json(whole / "ledger.json"),
@@ -88,7 +92,17 @@ def read(root: Path, folder: str, plan: Plan) -> Run:
         progress_of(checkpoint),
         named(owner) if owner else None,
         [artifact for artifact in plan.artifacts if name in plan.runs_of(artifact)],
+        list_exclusions(spec, _searched_data(spec, plan, whole)) if spec else [],
     )
+
+
+def _searched_data(spec: Spec, plan: Plan, folder: Path) -> list[Spec | None]:
+    """Return what the searches for a run held out: by the plan, or by their records where it plans them no more."""
+    studies = plan.of("search")
+    searches = searches_of(spec)
+    if all(name in studies for name in searches):
+        return [studies[name]["run"]["data"] for name in searches]
+    return read_searched_data(spec, folder)
 
 
 def _json(file: Path) -> Any:

@@ -27,13 +27,14 @@ def as_json(run: Run) -> dict[str, Any]:
         "other_code": run.other_code,
         "seconds": seconds(run),
         "interruptions": interruptions(run),
+        "exclusions": run.exclusions,
         "device": device(run.provenance) if run.provenance else None,
         **{key: getattr(run, key) for key in ("spec", "metrics", "ledger", "provenance", "progress", "owner", "history")},
     }
 
 
 def as_text(run: Run) -> str:
-    lines = [headline(run), verdict(doubts(run))] if run.metrics else []
+    lines = [headline(run), *warning_lines(doubts(run), run.exclusions)] if run.metrics else []
     rows = [("run", run.folder), ("state", _state_in_words(run))]
     if run.artifacts:
         rows.append(("shown in", ", ".join(run.artifacts)))
@@ -44,7 +45,7 @@ def as_text(run: Run) -> str:
         rows += made_rows(run)
     lines += aligned(rows)
     if run.metrics:
-        lines += ["", *_metrics(run.metrics)]
+        lines += ["", *_metrics(run)]
     if run.history:
         lines += ["", *_curve(run)]
     return "\n".join(lines)
@@ -82,9 +83,15 @@ def doubts(run: Run) -> list[str]:
     return said + ([f"made by other code than is here ({run.other_code})"] if run.other_code else [])
 
 
-def verdict(doubts: Sequence[str]) -> str:
-    """Say in a line whether anything is wrong with a run."""
-    return f"To know before trusting it: {'; '.join(doubts)}." if doubts else "Nothing to warn of."
+def warning_lines(doubts: Sequence[str], exclusions: Sequence[str]) -> list[str]:
+    """Return what to know before trusting a run.
+
+    Args:
+        doubts: What is wrong with its record.
+        exclusions: What its ε leaves out, a sentence each.
+    """
+    lines = [f"To know before trusting it: {'; '.join(doubts)}."] if doubts else []
+    return [*lines, *exclusions] or ["Nothing to warn of."]
 
 
 def state(run: Run) -> str:
@@ -170,6 +177,7 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
     elif budget:
         given = [f"{word} {budget[key]:g}" for word, key in (("ε", "epsilon"), ("σ", "sigma"), ("δ", "delta")) if key in budget]
         rows.append(("privacy", f"{', '.join(given)}: the budget"))
+        rows += [("", exclusion) for exclusion in run.exclusions]
     clipped = [row["clipped"] for row in run.history if row["clipped"] is not None]
     if clipped:
         share = f"{clipped[0]:.0%} of examples in the first epoch, {clipped[-1]:.0%} in the last"
@@ -215,19 +223,27 @@ def made_rows(run: Run) -> list[tuple[str, str]]:
     ]
 
 
-def _metrics(metrics: dict[str, Any]) -> list[str]:
-    rows: list[tuple[str, ...]] = [("top-1", *SETS, "test top-5")]
+def example_sets(run: Run) -> list[str]:
+    """Return the sets of examples whose accuracy is shown. Where the test split is validated on, it is shown once."""
+    is_validated_on_test = run.spec is not None and specs.chooser(run.spec) == "test"
+    return [name for name in SETS if name != "validation" or not is_validated_on_test]
+
+
+def _metrics(run: Run) -> list[str]:
+    sets = example_sets(run)
+    chooser = "validation" if "validation" in sets else "test"
+    rows: list[tuple[str, ...]] = [("top-1", *sets, "test top-5")]
     for key, words in WHEN.items():
-        if at := metrics.get(key):
-            which = f" {at['epoch']} (by validation)" if "epoch" in at else f" {at['step']}" if "step" in at else ""
-            values = [at.get(name, {}).get("top1") for name in SETS] + [at["test"].get("top5")]
+        if at := (run.metrics or {}).get(key):
+            which = f" {at['epoch']} (by {chooser})" if "epoch" in at else f" {at['step']}" if "step" in at else ""
+            values = [at.get(name, {}).get("top1") for name in sets] + [at["test"].get("top5")]
             rows.append((words + which, *("" if value is None else f"{value:.2%}" for value in values)))
     return aligned(rows)
 
 
 def _curve(run: Run) -> list[str]:
     lines = []
-    for name in ("validation", "test"):
+    for name in example_sets(run)[1:]:
         values = [value for row in run.history if (value := row[f"{name}_top1"]) is not None]
         if values:
             lines += [f"{name} top-1, epochs 1 to {len(run.history)}", *curve(values)]

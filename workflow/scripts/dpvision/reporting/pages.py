@@ -20,13 +20,13 @@ from dpvision.plan.stages import STAGES
 from dpvision.provenance import LOCK, departures
 from dpvision.reporting import html
 from dpvision.reporting.claims import tally
+from dpvision.reporting.left_out import count_exclusions
 from dpvision.source import ROOT
 from dpvision.verify.place import Place
 from dpvision.verify.runs import record
 from dpvision.verify.verdict import careful
 
-NO_DOUBT = show.verdict([])
-SHOWN = {"last_step": "last step", "best_epoch": "best epoch, by validation", "averaged": "averaged weights"}
+SHOWN = {"last_step": "last step", "best_epoch": "best epoch, by {chooser}", "averaged": "averaged weights"}
 
 
 def write_pages(plan: Plan, root: Path, folder: Path) -> None:
@@ -37,7 +37,7 @@ def write_pages(plan: Plan, root: Path, folder: Path) -> None:
     place = Place(results, results, replace(plan, results=str(results), shared=str(root / plan.shared)))
     warnings = {run.name: doubts(run, plan, root) + broken(place, run.name) for run in cards} | doubts_of_others(plan, root)
     names = names_of_runs(plan)
-    pages = {"overview": overview(plan, root, warnings), "cost": cost(plan, root), "environment": environment(cards)}
+    pages = {"overview": overview(plan, root, warnings, cards), "cost": cost(plan, root), "environment": environment(cards)}
     for name in plan.of_kind(""):
         drawing = f"figures/{name}.svg"
         text = (root / plan.results / f"{name}.md").read_text(encoding="utf-8").removeprefix("# Claims\n")
@@ -100,7 +100,7 @@ def doubts_of_others(plan: Plan, root: Path) -> dict[str, list[str]]:
 # --- a page each ---
 
 
-def overview(plan: Plan, root: Path, warnings: dict[str, list[str]]) -> tuple[str, str]:
+def overview(plan: Plan, root: Path, warnings: dict[str, list[str]], cards: list[Run]) -> tuple[str, str]:
     rows = [(name, plan.labels[name]["title"], _rests_on(plan, name)) for name in plan.artifacts]
     parts = []
     for name in plan.of_kind(""):
@@ -108,6 +108,8 @@ def overview(plan: Plan, root: Path, warnings: dict[str, list[str]]) -> tuple[st
             verdicts = [row["verdict"] for row in csv.DictReader(file) if row["row"] == "claim"]
         parts.append(f"<h2>Claims of {html.escape(plan.labels[name]['paper'])}</h2><p>{tally(verdicts)}.</p>")
     parts += ["<h2>Warnings</h2>", _warnings(warnings)]
+    if left_out := count_exclusions([run.exclusions for run in cards if run.spec and run.spec["budget"]]):
+        parts += ["<h2>What ε leaves out</h2>", html.items(left_out, "warning")]
     parts += ["<h2>What is shown</h2>", html.table(("artifact", "title", "rests on"), rows)]
     return "Overview", "\n".join([*parts, "<h2>What leads to what</h2>", _graph(plan)])
 
@@ -178,9 +180,10 @@ def card(run: Run, warnings: list[str], network: str = "", data: str = "") -> st
     """Make a run's page: in two lines what it is and whether anything is wrong with it; then the rest."""
     assert run.spec and run.metrics and run.ledger and run.provenance  # it is an input
     lead = f'<p class="lead">{html.escape(show.headline(run, network, data))}</p>'
-    wrong = f'<p class="wrong">{html.escape(show.verdict(warnings))}</p>' if warnings else f'<p class="fine">{NO_DOUBT}</p>'
-    parts = [lead, wrong]
-    parts += ["<h2>Accuracy</h2>", _accuracy(run.metrics), _curve(run)]
+    styles = ["wrong"] * bool(warnings) + ["limit"] * len(run.exclusions) or ["fine"]
+    lines = zip(styles, show.warning_lines(warnings, run.exclusions), strict=True)
+    parts = [lead, *(f'<p class="{style}">{html.escape(line)}</p>' for style, line in lines)]
+    parts += ["<h2>Accuracy</h2>", _accuracy(run), _curve(run)]
     parts += ["<h2>What it is</h2>", html.facts(show.spec_rows(run.spec)), _folded_json("Its whole spec", run.spec)]
     parts += ["<h2>Privacy</h2>", html.facts(show.privacy_rows(run)), _folded_json("Its whole ledger", run.ledger)]
     shown = [("shown in", ", ".join(run.artifacts)), ("folder", run.folder)]
@@ -188,18 +191,20 @@ def card(run: Run, warnings: list[str], network: str = "", data: str = "") -> st
     return "\n".join([*parts, _folded_json("Its whole provenance", run.provenance)])
 
 
-def _accuracy(metrics: dict[str, Any]) -> str:
+def _accuracy(run: Run) -> str:
+    sets = show.example_sets(run)
+    chooser = "validation" if "validation" in sets else "the test split"
     rows = []
     for key, words in SHOWN.items():
-        if at := metrics.get(key):
-            values = [at.get(part, {}).get("top1") for part in show.SETS] + [at["test"].get("top5")]
-            rows.append((words, *("–" if value is None else f"{value:.2%}" for value in values)))
-    return html.table(("top-1 accuracy", "train", "validation", "test", "test, top-5"), rows)
+        if at := (run.metrics or {}).get(key):
+            values = [at.get(part, {}).get("top1") for part in sets] + [at["test"].get("top5")]
+            rows.append((words.format(chooser=chooser), *("–" if value is None else f"{value:.2%}" for value in values)))
+    return html.table(("top-1 accuracy", *sets, "test, top-5"), rows)
 
 
 def _curve(run: Run) -> str:
     lines = {}
-    for part in ("validation", "test"):
+    for part in show.example_sets(run)[1:]:
         points = [(row["epoch"], row[f"{part}_top1"]) for row in run.history]
         lines[f"{part} top-1"] = [(x, y) for x, y in points if x is not None and y is not None]
     return html.curves({name: line for name, line in lines.items() if line}, "epoch")

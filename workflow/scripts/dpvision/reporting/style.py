@@ -18,6 +18,7 @@ code { font: 0.9em ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: a
 .lead { max-width: none; margin: 0.4rem 0; font-size: 1.1rem; }
 .wrong { max-width: none; margin: 0.4rem 0; padding: 0.35rem 0.8rem; background: #fdeaea; border-left: 4px solid #b3261e; }
 .wrong { overflow-wrap: anywhere; }
+.limit { max-width: none; margin: 0.4rem 0; padding: 0.35rem 0.8rem; background: #fff6e0; border-left: 4px solid #b58100; }
 table { border-collapse: collapse; max-width: 100%; margin: 0.8rem 0; }
 table { font-size: 0.85rem; line-height: 1.35; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid #e3e8ee; text-align: left; vertical-align: top; }

@@ -19,6 +19,7 @@ from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import coordinates_of
 from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.layout import DIRECTIONS, OF_NUMBERS, Entry, Panel, called, heading, lay_out
+from dpvision.reporting.left_out import exclusion_notes, read_trainings
 from dpvision.reporting.markup import latex, markdown, number
 from dpvision.reporting.summary import CALLED, SPREADS, Summary, summarise
 from dpvision.reporting.words import made_by, simulation
@@ -46,6 +47,7 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
     notes = list(kind.notes(spec, inputs, frame)) if hasattr(kind, "notes") else [kind.NOTE]
     if not own:
         notes = [*reading_notes(spec, frame, csv.name), *notes, *spent_note(spec, frame)]
+    notes += exclusion_notes(read_trainings(spec["cells"], inputs))
     if hidden := len(spec["published"]) - len(_printed_here(spec)):
         left = counted("published number", "published numbers", hidden)
         notes.append(f"{left} of what this scale does not run: in {csv.name}.")
@@ -300,11 +302,12 @@ def spent_note(spec: Spec, frame: pd.DataFrame) -> list[str]:
     names = ["epsilon", *(["protocol"] if frame["protocol"].nunique() > 1 else [])]
     spent: dict[str, dict[str, float]] = {}
     for row in _plain_rows(_ascending(frame)):
-        for by in ("rdp", "prv", "pld"):
-            if (value := row.get(f"epsilon_{by}")) is not None:
-                found = spent.setdefault(", ".join(heading(name, called(name, row[name], {}), {}) for name in names), {})
-                found[by] = max(value, found.get(by, 0.0))
-    each = [f"{cell}: {', '.join(f'{value:.3f} by {by.upper()}' for by, value in by.items())}" for cell, by in spent.items()]
+        cell = ", ".join(heading(name, called(name, row[name], {}), {}) for name in names)
+        for column, how in SPENT_HOW.items():
+            if (value := row.get(column)) is not None:
+                most = spent.setdefault(cell, {})
+                most[how] = max(value, most.get(how, 0.0))
+    each = [f"{cell}: {', '.join(f'{value:.3f} {how}' for how, value in most.items())}" for cell, most in spent.items()]
     return [SPENT.format("; ".join(each))] if each else []
 
 
@@ -314,7 +317,11 @@ def _ascending(frame: pd.DataFrame) -> pd.DataFrame:
     return sizes.sort_values(["protocol", "size"], kind="stable")
 
 
-SPENT = (
-    "Privacy that one training spent at most, by its accountant, neighbours differing in one example. {}. Not counted: "
-    "searches and held-out examples (ledger.json of each run)."
-)
+SPENT = "Privacy that one training spent at most, by its accountant, neighbours differing in one example. {}."
+SPENT_HOW = {  # columns of the privacy spent
+    "epsilon_rdp": "by RDP",
+    "epsilon_prv": "by PRV",
+    "epsilon_pld": "by PLD",
+    "epsilon_all_composed": "with all trials of its search",
+    "epsilon_covered": "with its search, whose number of trials is secret",
+}

@@ -38,9 +38,10 @@ class Options(Table):
 
 DECIMALS = 2
 CURVE = ("mu", "true_positives", "advantage")
-NOTE = "Accuracies in per cent of the {split} examples. Ours: {weights}, {sigma}; {steered}"
-STEERED = "held-out training examples steered a learning rate that follows the loss, and whatever a search chose."
-NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen within a training."
+NOTE = "Accuracies in per cent of the {split} examples. Ours: {how}."
+SOLVED = "σ the least for the ε"
+HELD_OUT = "held-out training examples {roles}"
+NOTHING = "where nothing was held out, outside of the protocol paper, nothing was chosen within a training"
 AVERAGED = "Averaged: of the moving average of the weights, instead of the weights of the last step."
 WEIGHTS = {
     "last_step": "at the last step",
@@ -67,14 +68,28 @@ def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> 
         MINUTES: "minutes" in set(frame.loc[frame["state"] == "run", "metric"]),
     }
     places = [cell["at"] for cell in spec["cells"]]
-    sigma = "σ as the configuration gives it, where it does" if any("sigma" in at for at in places) else "σ the least for the ε"
+    how = [*weights] or [WEIGHTS["last_step"]]
+    if any(at["epsilon"] is not None for at in places):
+        how.append("σ as the configuration gives it, where it does" if any("sigma" in at for at in places) else SOLVED)
     held_out = [at["held_out"] for at in places if at["protocol"] == "clean"]
-    steered = " ".join([STEERED] * any(held_out) + [NOTHING] * (not all(held_out)))
-    said_of = {"split": " and ".join(splits) or "test", "weights": " and ".join(weights) or WEIGHTS["last_step"]}
-    note = NOTE.format(**said_of, sigma=sigma, steered=steered)
+    roles = _held_out_roles(spec, inputs) or ["steered nothing"] * any(held_out)
+    what = [HELD_OUT.format(roles=" and ".join(roles))] * bool(roles) + [NOTHING] * (not all(held_out))
+    note = NOTE.format(split=" and ".join(splits) or "test", how="; ".join([", ".join(how), *what]))
     gained = frame["selection"].dropna() if "selection" in frame else []
     selected = [SELECTION.format(least=min(gained), most=max(gained))] if len(gained) else []
     return [note, *(text for text, so in said.items() if so), *selected]
+
+
+def _held_out_roles(spec: "Spec", inputs: dict[str, list[str]]) -> list[str]:
+    """Say what held-out examples decided in the trainings that are shown, but for the best epoch."""
+    from dpvision.reporting.left_out import read_trainings
+    from dpvision.training.schedules import follows_validation
+
+    runs = [training.spec for training in read_trainings(spec["cells"], inputs)]
+    schedules = {run["recipe"]["schedule"]["name"] for run in runs if run["data"]["validation"]}
+    roles = ["steered a learning rate that follows the loss"] * any(map(follows_validation, schedules))
+    roles += ["ended trainings"] * any(run["recipe"].get("stop") for run in runs)
+    return roles + ["decided what a search found"] * any(run.get("found_by") for run in runs)
 
 
 Beside = Callable[[dict, str | None, str], dict[str, Any]]
@@ -147,8 +162,9 @@ def _spent(cell: dict, ledgers: dict[str, dict]) -> dict[str, Any]:
         found["epsilon_pld"] = _most(ledger["epsilon"].get("pld") for ledger in of_cell)
         found |= {name: _most(ledger.get("curve", {}).get(name) for ledger in of_cell) for name in CURVE}
     searches = [search for ledger in of_cell for search in ledger.get("searches", [])]
-    if covered := _most(search.get("epsilon_covered") for search in searches):
-        found["epsilon_covered"] = covered
+    for name in ("epsilon_all_composed", "epsilon_covered"):
+        if (with_search := _most(search.get(name) for search in searches)) is not None:
+            found[name] = with_search
     return found
 
 
