@@ -1,25 +1,24 @@
-"""A folder of pictures becomes a data set, or an error that names what is wrong with it; `try` writes a paper for it."""
+"""A folder of pictures becomes a data set, or an error that names what is wrong with it."""
 
-import io
-import re
+import os
 import shutil
+import stat
+import struct
+import threading
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dpvision import plan
 from dpvision.data.datasets import folder as pictures
 from dpvision.data.download import fetch
+from dpvision.data.picture_folders import MOST_PIXELS, check_layout, fault_of, list_folder, pack_pictures
 from dpvision.data.prepare import prepare
-from dpvision.data.prepared import load
+from dpvision.data.prepared import load, split
 from dpvision.errors import UserError
-from dpvision.files import read_json
-from dpvision.plan.reading import read_yaml
-from dpvision.trying import delta_for, try_folder
-
-ROOT = Path(__file__).parents[2]
+from dpvision.files import file_digest, read_json
 
 
 def picture(file: Path, seed: int, size: tuple[int, int] = (20, 12), mode: str = "RGB") -> None:
@@ -37,40 +36,38 @@ def pets(tmp_path: Path) -> Path:
     return tmp_path / "My Pets"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / "config", tmp_path / "project/config")
-    return tmp_path / "project"
+def packed(folder: Path, to: Path) -> Path:
+    """Pack a folder's pictures into a file."""
+    with open(to, "wb") as file:
+        pack_pictures(list_folder(folder), folder, file)
+    return to
 
 
-def tried(folder: Path, project: Path, **options: bool) -> str:
-    return "\n".join(try_folder(folder, None, options.get("from_scratch", False), project))
+def entry_of(folder: Path, scratch: Path, **keys: object) -> dict[str, object]:
+    """Return the entry of a data set of the folder's 40 pictures, of which 8 test."""
+    md5 = file_digest(packed(folder, scratch / "packed.zip"), "md5")
+    entry = {"title": "Pets", "licence": "yours", "reader": "folder", "files": {"pictures.zip": md5}, "sources": []}
+    return entry | {"name": "pets", "classes": 2, "shape": [3, 96, 96], "train": 32, "test": 8} | keys
 
 
-def test_a_folder_becomes_a_data_set_by_its_entry(pets, project, tmp_path):
-    tried(pets, project)
-    made = plan.load({"papers": ["my_pets"], "scale": "laptop", "folders": {"my_pets": str(pets)}}, project)
-    (spec,) = made.of("data").values()
-    fetch("my_pets", made.sources["my_pets"], pets, tmp_path / "raw")
-    prepare(spec, tmp_path / "raw", tmp_path / "prepared")
-    data = load(tmp_path / "prepared", spec)
+def test_a_folder_becomes_arrays_by_its_entry(pets, tmp_path):
+    entry = entry_of(pets, tmp_path)
+    fetch("pets", entry, pets, tmp_path / "raw")
+    prepare(entry, tmp_path / "raw", tmp_path / "prepared")
+    data = load(tmp_path / "prepared", entry)
     assert data.train_images.shape == (32, 3, 96, 96)
     assert data.test_images.shape == (8, 3, 96, 96)
     assert data.class_names == ["cat", "dog"]
     assert np.bincount(np.concatenate([data.train_labels, data.test_labels])).tolist() == [20, 20]
 
 
-def test_the_same_pictures_are_the_same_bytes_and_other_ones_are_refused(pets, project, tmp_path):
-    packed = [io.BytesIO(), io.BytesIO()]
-    pictures.pack_folder(pets, packed[0])
+def test_the_same_pictures_are_the_same_bytes_and_other_ones_are_refused(pets, tmp_path):
     shutil.copytree(pets, tmp_path / "copy")
-    pictures.pack_folder(tmp_path / "copy", packed[1])
-    assert packed[0].getvalue() == packed[1].getvalue()
-    tried(pets, project)
-    made = plan.load({"papers": ["my_pets"], "scale": "laptop"}, project)
+    assert packed(pets, tmp_path / "1").read_bytes() == packed(tmp_path / "copy", tmp_path / "2").read_bytes()
+    entry = entry_of(pets, tmp_path)
     picture(pets / "cat/00.png", 999)
     with pytest.raises(UserError, match="expected MD5"):
-        fetch("my_pets", made.sources["my_pets"], pets, tmp_path / "raw")
+        fetch("pets", entry, pets, tmp_path / "raw")
 
 
 def test_a_split_of_ones_own_is_kept(tmp_path):
@@ -78,18 +75,34 @@ def test_a_split_of_ones_own_is_kept(tmp_path):
         for i in range(count):
             for label in ("a", "b"):
                 picture(tmp_path / f"own/{side}/{label}/{i}.jpg", i + 10 * len(side))
-    with open(tmp_path / "pictures.zip", "wb") as file:
-        assert pictures.pack_folder(tmp_path / "own", file).is_split
-    data = pictures.Folder(tmp_path / "pictures.zip", [3, 8, 8], 6)
+    assert list_folder(tmp_path / "own").is_split
+    data = pictures.Folder(packed(tmp_path / "own", tmp_path / "pictures.zip"), [3, 8, 8], 6, test_by_class=True)
     assert (data.train_labels.tolist(), data.test_labels.tolist()) == ([0] * 6 + [1] * 6, [0] * 3 + [1] * 3)
+
+
+def test_the_test_split_has_a_fifth_of_each_class(tmp_path):
+    for label, count in {"many": 40, "few": 7, "two": 2, "one": 1}.items():
+        for i in range(count):
+            picture(tmp_path / f"own/{label}/{i:02}.png", i + 100 * count)
+    file = packed(tmp_path / "own", tmp_path / "pictures.zip")
+    data = pictures.Folder(file, [3, 8, 8], 10, test_by_class=True)
+    per_class = dict(zip(data.class_names, np.bincount(data.test_labels, minlength=4).tolist(), strict=True))
+    assert per_class == {"many": 8, "few": 1, "two": 1, "one": 0}
+    assert not set(data._paths["train"]) & set(data._paths["test"])
+    assert pictures.Folder(file, [3, 8, 8], 10, test_by_class=True)._paths == data._paths
+
+
+def test_without_the_key_the_test_split_is_drawn_as_before(pets, tmp_path):
+    file = packed(pets, tmp_path / "pictures.zip")
+    paths = sorted(path.relative_to(pets).as_posix() for path in pets.glob("*/*"))
+    _, test = split(40, 8, 0)
+    assert pictures.Folder(file, [3, 8, 8], 8)._paths["test"] == [paths[i] for i in test]
 
 
 def test_the_same_picture_twice_is_named_within_and_across_the_splits(tmp_path):
     for path, seed in {"train/a/1": 1, "train/b/2": 2, "train/a/3": 1, "test/a/4": 2, "test/b/5": 3, "test/b/6": 3}.items():
         picture(tmp_path / f"own/{path}.png", seed)
-    with open(tmp_path / "pictures.zip", "wb") as file:
-        pictures.pack_folder(tmp_path / "own", file)
-    assert pictures.Folder(tmp_path / "pictures.zip", [3, 8, 8], 3).duplicates == {
+    assert pictures.Folder(packed(tmp_path / "own", tmp_path / "pictures.zip"), [3, 8, 8], 3).duplicates == {
         "train": [["train/a/1.png", "train/a/3.png"]],
         "test": [["test/b/5.png", "test/b/6.png"]],
         "across": [["test/a/4.png", "train/b/2.png"]],
@@ -108,84 +121,138 @@ def test_the_shorter_side_is_fitted_and_the_middle_kept():
     ("files", "says"),
     [
         ([], "there is no picture in it"),
+        (["a/1.heic", "b/1.heic"], "kinds that are not read: a/1.heic, b/1.heic"),
         (["a/1.png", "a/2.png"], "there is one class, a"),
-        (["1.png", "a/1.png", "b/1.png"], "lie in no folder of a class, or below one: 1.png"),
-        (["a/1.png", "b/1.png", "b/deeper/2.png"], "lie in no folder of a class, or below one: b/deeper/2.png"),
+        (["1.png", "a/1.png", "b/1.png"], "1.png lies in no class: put it into the folder of its class"),
+        (["a/1.png", "b/1.png", "b/deeper/2.png"], "b/deeper/2.png lies too deep: put it into b/"),
+        (["train/a/1.png", "train/b/1.png", "test/a/deep/er/1.png"], "test/a/deep/er/1.png lies too deep: put it into test/a/"),
         (["train/a/1.png", "train/b/1.png", "test/c/1.png"], "classes that test/ has and train/ has not: c"),
     ],
 )
 def test_a_folder_that_is_no_data_set_says_why(tmp_path, files, says):
     (tmp_path / "own").mkdir()
     for file in files:
-        picture(tmp_path / "own" / file, 1)
+        picture(tmp_path / "own" / Path(file).with_suffix(".png"), 1)
+        (tmp_path / "own" / Path(file).with_suffix(".png")).rename(tmp_path / "own" / file)
     with pytest.raises(UserError, match=says):
-        pictures.pack_folder(tmp_path / "own", io.BytesIO())
+        check_layout(list_folder(tmp_path / "own"), tmp_path / "own")
 
 
-@pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n broken"])
-def test_what_cannot_be_read_is_named(pets, content):
-    (pets / "cat/broken.png").write_bytes(content)
-    with pytest.raises(UserError, match="cannot be read as pictures: cat/broken.png"):
-        pictures.pack_folder(pets, io.BytesIO())
+def one_colour_png(side: int) -> bytes:
+    """Return a PNG of side x side black pixels, a bit each."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    rows = zlib.compress(bytes((side // 8 + 1) * side), 9)
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def test_a_picture_that_was_cut_off_is_named(pets):
+@pytest.mark.parametrize("side", [13_000, 20_000])
+def test_a_picture_of_too_many_pixels_is_not_decoded(tmp_path, side):
+    (tmp_path / "huge.png").write_bytes(one_colour_png(side))
+    assert (tmp_path / "huge.png").stat().st_size < 100_000
+    fault = fault_of(tmp_path / "huge.png")
+    assert f"{side} x {side}: too large" in fault
+    assert f"{MOST_PIXELS // 1_000_000} million pixels" in fault
+
+
+def test_why_a_picture_cannot_be_read_is_said(tmp_path, pets):
     whole = (pets / "dog/00.PNG").read_bytes()
-    (pets / "dog/00.PNG").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UserError, match=r"cannot be read as pictures: dog/00\.PNG"):
-        pictures.pack_folder(pets, io.BytesIO())
+    (tmp_path / "cut.png").write_bytes(whole[: len(whole) // 2])
+    Image.open(pets / "dog/00.PNG").convert("RGB").save(tmp_path / "whole.jpg")
+    jpeg = (tmp_path / "whole.jpg").read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(jpeg[: len(jpeg) // 2])
+    for name, content in {"empty": b"", "text": b"no picture", "broken": b"\x89PNG\r\n\x1a\n broken"}.items():
+        (tmp_path / f"{name}.png").write_bytes(content)
+    faults = {file.name: fault_of(file) for file in [*tmp_path.glob("*.png"), *tmp_path.glob("*.jpg")]}
+    assert faults.pop("whole.jpg") == ""
+    assert {faults.pop("cut.png"), faults.pop("cut.jpg")} == {"cut off"}
+    assert set(faults.values()) == {"no picture"}
 
 
-def test_what_is_no_picture_and_classes_without_one_are_passed_over_and_said(pets, project):
-    (pets / "cat/notes.txt").write_text("a cat")
-    (pets / "bird").mkdir()
-    found = tried(pets, project)
-    assert "no pictures, passed over: cat/notes.txt" in found
-    assert "without a picture, left out: bird" in found
+def test_a_pipe_is_not_waited_for(pets, tmp_path):
+    os.mkfifo(pets / "cat/x.png")
+    assert fault_of(pets / "cat/x.png") == "no file"
+    taking = threading.Thread(target=lambda: list(pictures.understand(pets)), daemon=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "excepthook", lambda _: None)
+        taking.start()
+        taking.join(30)
+    assert not taking.is_alive()
 
 
-def test_try_says_what_there_is_what_it_takes_and_the_command(pets, project):
-    shutil.copy(pets / "cat/00.png", pets / "cat/again.png")
-    found = tried(pets, project)
-    assert "  cat: " in found
-    assert "cat/00.png = cat/again.png" in found
-    assert re.search(r"It takes 5 searches and 15 trainings: (about \d+|less than a) minutes? on \d+ cores?, guessed", found)
-    assert "snakemake my_pets --cores all --config scale=laptop" in found
-    paper = read_yaml(project, "config/papers/my_pets/paper.yaml").content
-    assert paper["cells"]["head"]["epsilons"] == [1.0, 2.0, 4.0, 8.0, None]
-    assert paper["cells"]["head"]["delta"] == 0.01
-    with pytest.raises(UserError, match="has it already; say another name with --name"):
-        tried(pets, project)
+def test_links_out_of_the_folder_are_followed_only_when_told(pets, tmp_path):
+    picture(tmp_path / "elsewhere/far.png", 7)
+    (pets / "cat/out.png").symlink_to(tmp_path / "elsewhere/far.png")
+    (pets / "cat/inside.png").symlink_to(pets / "cat/00.png")
+    (pets / "away").symlink_to(tmp_path / "elsewhere")
+    (pets / "cat/loop").symlink_to(pets)
+    usual, told = list_folder(pets), list_folder(pets, follow_links=True)
+    assert sorted(usual.links) == ["away", "cat/loop", "cat/out.png"]
+    assert "cat/inside.png" in usual.pictures
+    assert {"away/far.png", "cat/out.png"} <= set(told.pictures)
 
 
-def test_a_network_from_scratch_stands_beside_if_asked(pets, project):
-    assert "30 trainings: " in tried(pets, project, from_scratch=True)
-    assert "&id" not in (project / "config/papers/my_pets/paper.yaml").read_text(encoding="utf-8")  # for people to change
+def test_pictures_that_were_packed_with_links_are_found_again(pets, tmp_path):
+    picture(tmp_path / "elsewhere/far.png", 7)
+    (pets / "cat/out.png").symlink_to(tmp_path / "elsewhere/far.png")
+    for follow_links in (False, True):
+        with open(tmp_path / "linked.zip", "wb") as file:
+            pack_pictures(list_folder(pets, follow_links), pets, file)
+        entry = entry_of(pets, tmp_path, files={"pictures.zip": file_digest(tmp_path / "linked.zip", "md5")})
+        fetch("pets", entry, pets, tmp_path / f"raw{follow_links}")
+        assert (tmp_path / f"raw{follow_links}/files.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("count", "delta"), [(33, 1e-2), (99, 1e-2), (100, 1e-3), (999, 1e-3), (50_000, 1e-5), (1_000_000, 1e-7)]
-)
-def test_delta_is_the_largest_power_of_ten_below_one_in_n(count, delta):
-    assert delta_for(count) == delta < 1 / count
+def test_no_record_and_no_log_names_a_picture(pets, tmp_path, caplog):
+    (pets / "cat/00.png").rename(pets / "cat/patient_7.png")
+    shutil.copy(pets / "cat/patient_7.png", pets / "cat/patient_7_again.png")
+    shutil.copy(pets / "cat/patient_7.png", pets / "dog/patient_7_dog.png")
+    caplog.set_level("INFO")
+    entry = entry_of(pets, tmp_path, train=34, test_by_class=True)
+    fetch("pets", entry, pets, tmp_path / "raw")
+    prepare(entry, tmp_path / "raw", tmp_path / "prepared")
+    assert sum(read_json(tmp_path / "prepared/dataset.json")["duplicates"].values()) == 1
+    assert "twice" in caplog.text
+    records = [*(tmp_path / "prepared").glob("*.json"), tmp_path / "raw/files.json"]
+    assert not [file for file in records if "patient_7" in file.read_text()]
+    picture(pets / "cat/deep/patient_8.png", 8)
+    shutil.rmtree(tmp_path / "raw")
+    with pytest.raises(UserError) as refusal:
+        fetch("pets", entry, pets, tmp_path / "raw")
+    assert "patient" not in caplog.text + str(refusal.value)
 
 
-def test_too_few_pictures_are_refused_and_leave_nothing_in_the_configuration(tmp_path, project):
+def test_private_copies_are_their_owners_alone(pets, tmp_path):
+    before = os.umask(0o022)
+    try:
+        entry = entry_of(pets, tmp_path, private=True)
+        (tmp_path / "data/prepared").mkdir(parents=True)  # as Snakemake does
+        fetch("pets", entry, pets, tmp_path / "data/raw")
+        prepare(entry, tmp_path / "data/raw", tmp_path / "data/prepared")
+        (tmp_path / "data/after").touch()
+    finally:
+        os.umask(before)
+    rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "data").rglob("*")}
+    assert rights.pop("after") == 0o644
+    assert {rights.pop("raw"), rights.pop("prepared")} == {0o700}
+    assert set(rights.values()) == {0o600}
+    assert {"pictures.zip", "train_images.npy", "dataset.json"} <= set(rights)
+
+
+def test_a_zip_of_somebody_elses_is_read_within_the_same_limit(tmp_path):
     for label in ("a", "b"):
-        picture(tmp_path / f"few/{label}/1.png", ord(label))
-    before = (project / "config/datasets.yaml").read_text()
-    with pytest.raises(UserError, match="2 pictures are too few"):
-        tried(tmp_path / "few", project)
-    assert (project / "config/datasets.yaml").read_text() == before
-    assert not (project / "config/papers/few").exists()
+        (tmp_path / "own" / label).mkdir(parents=True)
+        (tmp_path / "own" / label / "1.png").write_bytes(one_colour_png(13_000))
+    data = pictures.Folder(packed(tmp_path / "own", tmp_path / "pictures.zip"), [3, 8, 8], 1)
+    with pytest.raises(UserError, match="13000 x 13000: too large"):
+        data.save("train_images", tmp_path / "train_images.npy")
 
 
-def test_a_prepared_folder_says_which_pictures_are_the_same(pets, project, tmp_path):
-    shutil.copy(pets / "cat/00.png", pets / "cat/again.png")
-    tried(pets, project)
-    made = plan.load({"papers": ["my_pets"], "scale": "laptop"}, project)
-    (spec,) = made.of("data").values()
-    fetch("my_pets", made.sources["my_pets"], pets, tmp_path / "raw")
-    prepare(spec, tmp_path / "raw", tmp_path / "prepared")
-    groups = read_json(tmp_path / "prepared/dataset.json")["duplicates"]
-    assert [["cat/00.png", "cat/again.png"]] in groups.values()
+def test_the_bytes_of_packed_pictures_stay_as_they_are(tmp_path):
+    for label in ("a", "b"):
+        (tmp_path / "own" / label).mkdir(parents=True)
+        (tmp_path / "own" / label / "1.ppm").write_bytes(b"P6 1 1 255 " + bytes(3))
+    assert file_digest(packed(tmp_path / "own", tmp_path / "pictures.zip"), "md5") == "978e648f65c9be17a68bbf3e9040c7c8"

@@ -86,3 +86,11 @@ def test_mappings_of_haiku_and_arrays_of_jax_are_read_without_either():
     found = read(dumps({"net/layer": {"w": np.arange(4.0)}}))
     assert found["params"]["net/layer"]["w"].tolist() == [0.0, 1.0, 2.0, 3.0]
     assert found["network_state"] == {}
+
+
+def test_a_list_that_holds_itself_many_times_over_is_refused_soon(monkeypatch):
+    monkeypatch.setattr(pickles, "MOST_VALUES", 1000)
+    doubled = b"".join(b"](h%ch%ceq%c" % (i, i, i + 1) for i in range(26))
+    with pytest.raises(pickle.UnpicklingError, match="more than 1,000 values"):
+        read(b"]q\x00" + doubled + b".")
+    assert read(pickle.dumps(list(range(999)))) == list(range(999))

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import logging
+import os
 import random
 import tarfile
 import tracemalloc
@@ -289,6 +290,13 @@ def test_what_was_unpacked_is_packed_into_the_same_bytes_every_time(published, t
     for once in ("one", "two"):
         published.fetch(tmp_path / once, tree)
     assert (tmp_path / "one/unpacked.zip").read_bytes() == (tmp_path / "two/unpacked.zip").read_bytes()
+
+
+def test_a_pipe_among_unpacked_pictures_is_missing_and_not_waited_for(nette, raw):
+    tree, path = nette.unpacked(), next(iter(nette.images("train")))
+    (tree / path).unlink()
+    os.mkfifo(tree / path)
+    assert "train" in nette.refusal(raw, tree)
 
 
 def test_an_archive_takes_the_place_of_what_was_unpacked(published, raw):

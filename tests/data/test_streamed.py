@@ -194,6 +194,16 @@ def test_broken_pictures_are_named_together_and_alone_looked_at_again(prepared, 
     assert sorted(file.name for file in (tmp_path / "prepared").iterdir() if file.name.startswith(".")) == []
 
 
+def test_a_pipe_in_a_folder_is_named_and_not_waited_for(prepared):
+    def with_pipe(root: Path) -> None:
+        imagenet_in_folders(root)
+        (root / f"train/{WNIDS[0]}/{WNIDS[0]}_0.JPEG").unlink()
+        os.mkfifo(root / f"train/{WNIDS[0]}/{WNIDS[0]}_0.JPEG")
+
+    with pytest.raises(UserError, match="1 of 18 pictures cannot be read: .*_0.JPEG. Put whole"):
+        prepared(with_pipe)
+
+
 def test_an_error_names_the_first_of_many(prepared, monkeypatch):
     monkeypatch.setattr(tree, "NAMED", 2)
     with pytest.raises(UserError, match="_0.JPEG, .*_3.JPEG and 1 more. Put whole"):

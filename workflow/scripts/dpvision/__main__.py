@@ -307,14 +307,38 @@ def _again(archive: Path, artifact: str) -> None:
 
 @_command(
     "write a small paper for a folder of pictures: a private head on public weights",
-    _option("folder", type=Path, help="pictures in a folder a class, or in such below train/ and test/"),
-    _option("--name", help="in the configuration (default: made of the folder's)"),
+    _option("folder", type=Path, nargs="?", help="pictures in a folder for each class, or in such below train/ and test/"),
+    _option("--name", help="of the paper, in own/ (default: made of the folder's)"),
     _option("--from-scratch", action="store_true", help="and a network from scratch, which takes far longer"),
+    _option("--imagenet", choices=["no", "yes"], help="whether pictures of ImageNet are among them, which the weights saw"),
+    _option("--follow-links", action="store_true", help="links that lead out of the folder, and links to folders"),
+    _option("--remove", metavar="NAME", help="list and delete a paper in own/, and all copies and results of its pictures"),
 )
-def _try(folder: Path, name: str | None, from_scratch: bool) -> None:
-    from dpvision.trying import try_folder
+def _try(
+    folder: Path | None, name: str | None, from_scratch: bool, imagenet: str | None, follow_links: bool, remove: str | None
+) -> None:
+    if remove and folder:
+        raise UserError("--remove NAME takes no folder: your pictures stay as they are")
+    if remove:
+        _remove(remove)
+        return
+    if folder is None:
+        raise UserError("name a folder of pictures, or what to delete: --remove NAME")
+    from dpvision.own_pictures.try_folder import try_folder
 
-    print("\n".join(try_folder(folder, name, from_scratch, _here())))
+    options = {"from_scratch": from_scratch, "follow_links": follow_links}
+    print("\n".join(try_folder(folder, _here(), name, imagenet=imagenet, **options)))
+
+
+def _remove(name: str) -> None:
+    """List what there is of an own paper, ask if somebody is there to answer, and delete it."""
+    from dpvision.own_pictures.remove import copies_of, listing, remove
+
+    copies = copies_of(name, _here())
+    print("\n".join(listing(copies, _here())), flush=True)
+    if sys.stdin.isatty() and input("Delete all of it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise UserError("nothing was deleted")
+    print("\n".join(remove(copies, _here())))
 
 
 @_command("write the JSON schemas of the configuration to config/schema, and config/README.md")

@@ -52,6 +52,26 @@ def replacing(path: Path | str, may: Callable[[], None] = lambda: None) -> Itera
         beside.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def rights(folder: Path, owner_alone: bool) -> Iterator[None]:
+    """Give a folder, and what this process writes meanwhile, rights for their owner alone; or leave rights as they are.
+
+    Args:
+        folder: Folder that is made if it is missing.
+        owner_alone: Whether nobody else may read it.
+    """
+    if not owner_alone:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpvision.config.base import Digest, Name, Positive, Seed, Strict
+from dpvision.config.base import Digest, Later, Name, Positive, Seed, Strict
 
 
 class Archive(Strict):
@@ -58,6 +58,10 @@ class Dataset(Strict):
     """Data sets in this file of which it has pictures, all or some, at any size. No private training on one of two that share
     pictures begins with weights that saw the other. null: of the data set whose reader it takes. Two with a file of the same
     MD5 count as sharing pictures, unless both say this key. In no name: it decides no result."""
+    test_by_class: Annotated[bool, Later] = False
+    """Of a folder of pictures without a test split: a fifth of each class is held back to test with. false: of all together."""
+    private: Annotated[bool, Later] = False
+    """Nobody else is to see its pictures: copies and features of them have rights for their owner alone."""
     streamed: bool = False
     """Its pictures stay in their files and are decoded while networks train, since all of them fit no memory. Each is looked at
     once before. An image is the square in the middle of a picture, resized to `shape`."""

@@ -13,7 +13,7 @@ class Config(Strict):
     scale: Name = "paper"
     """Scale, which says how much of each paper is run: the name of a file in config/scales."""
     papers: Distinct[Name]
-    """The papers to build: names of folders in config/papers."""
+    """The papers to build: names of folders in config/papers, or in own/ (python -m dpvision try)."""
     artifacts: Literal["all", "selection"] = "all"
     """Which artifacts of each paper: all that the scale has, or those that the paper's key `selection` names."""
     folders: dict[Name, str] = {}

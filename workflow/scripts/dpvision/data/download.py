@@ -38,8 +38,12 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
     log.info("%s: licence: %s", name, dataset["licence"])
     reader = dataset.get("reader", name)
     datasets.module(reader)  # an unknown name is an error before the download, not after it
-    folder.mkdir(parents=True, exist_ok=True)
-    raw = _Raw(name, folder, dataset["files"], reader)
+    with files.rights(folder, dataset.get("private", False)):
+        _fill(_Raw(name, folder, dataset["files"], reader), dataset, own, pauses)
+
+
+def _fill(raw: "_Raw", dataset: dict[str, Any], own: Path | None, pauses: Sequence[float]) -> None:
+    raw.folder.mkdir(parents=True, exist_ok=True)
     if dataset.get("streamed") and not dataset["files"]:
         _lead_to(raw, own)
         _write_about(raw, dataset, [FOLDER])
@@ -52,7 +56,7 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
         missing = raw.missing()
         if not missing:
             break
-        log.info("%s: trying %s", name, _label(source))
+        log.info("%s: trying %s", raw.name, _label(source))
         faults += [f"{_label(source)}: {fault}" for fault in _use(source, raw, pauses)]
         if raw.missing() != missing:
             source_named = FOLDER if own else _label(source)
@@ -60,9 +64,9 @@ def fetch(name: str, dataset: dict[str, Any], own: Path | None, folder: Path, *,
 
     if raw.missing():
         raise UserError(_no_source(raw, faults))
-    for part in folder.glob("*.part"):  # left by a source that broke off before another one answered
+    for part in raw.folder.glob("*.part"):  # left by a source that broke off before another one answered
         part.unlink()
-    log.log(logging.WARNING if raw.unproved else logging.INFO, "%s: raw files: %s", name, "; ".join(origins))
+    log.log(logging.WARNING if raw.unproved else logging.INFO, "%s: raw files: %s", raw.name, "; ".join(origins))
     _write_about(raw, dataset, origins)
 
 

@@ -4,12 +4,16 @@ A pickle says which functions to call. Here each name that numpy, JAX and Haiku 
 stand-in of our own, and any other name is an error. JAX, Haiku and dill need not be installed.
 """
 
+import itertools
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import numpy as np
 
+MOST_VALUES = 3_000_000
+"""Values that a pickle may hold, each counted as often as it is held: ImageNet's labels in one list are 1.3 million. A file of
+some hundred bytes can hold more than anybody waits for."""
 KINDS = "biuf"  # booleans, whole numbers, floating point
 DAMAGE = (EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, RecursionError)
 
@@ -97,19 +101,21 @@ class _Reader(pickle.Unpickler):
 def read(file: IO[bytes]) -> Any:
     """Return what a pickle holds; UnpicklingError says what in it is more than arrays, or that it is damaged."""
     try:
-        return _plain(_Reader(file, encoding="latin1").load())
+        return _plain(_Reader(file, encoding="latin1").load(), itertools.count(1))
     except DAMAGE as error:
         raise pickle.UnpicklingError(f"it is damaged or no pickle: {error}") from error
 
 
-def _plain(value: Any) -> Any:
-    """Return a value with arrays in the place of their stand-ins."""
+def _plain(value: Any, numbers: Iterator[int]) -> Any:
+    """Return a value with arrays in the place of their stand-ins; `numbers` counts the values."""
+    if next(numbers) > MOST_VALUES:
+        raise pickle.UnpicklingError(f"it holds more than {MOST_VALUES:,} values: a container that holds itself many times?")
     if isinstance(value, Array):
         return value.array
     if isinstance(value, dict):
-        return {key: _plain(inside) for key, inside in value.items()}
+        return {key: _plain(inside, numbers) for key, inside in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_plain(inside) for inside in value)
+        return type(value)(_plain(inside, numbers) for inside in value)
     if value is None or isinstance(value, (str, bytes, int, float, bool, np.ndarray)):
         return value
     raise pickle.UnpicklingError(f"it holds a {type(value).__name__}, which is no array, text, number or container")

@@ -21,6 +21,7 @@ from PIL import Image
 from dpvision import logs
 from dpvision.data import SourceFault
 from dpvision.data.datasets import UNPACKED
+from dpvision.data.streamed import UNREADABLE
 from dpvision.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class Archive:
         try:
             with Image.open(io.BytesIO(content)) as picture:
                 pixels = np.asarray(self.decode(picture))
-        except (OSError, SourceFault) as fault:
+        except (*UNREADABLE, SourceFault) as fault:
             raise SourceFault(f"{path}: {fault}") from fault
         return np.ascontiguousarray(pixels.transpose(2, 0, 1))
 
@@ -164,9 +165,9 @@ def members(thing: Path) -> Iterator[tuple[str, Read]]:
     if thing.is_dir():
         for folder, folders, names in os.walk(thing, followlinks=True):
             folders.sort()
-            for name in sorted(names):
-                path = Path(folder, name)
-                yield path.relative_to(thing).as_posix(), path.read_bytes
+            for path in (Path(folder, name) for name in sorted(names)):
+                if path.is_file():  # a pipe would be waited for
+                    yield path.relative_to(thing).as_posix(), path.read_bytes
     elif thing.suffix == ".zip":
         with zipfile.ZipFile(thing) as archive:
             for name in archive.namelist():

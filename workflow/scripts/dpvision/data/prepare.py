@@ -29,8 +29,14 @@ KINDS = {"md5": "MD5", "sha256": "SHA-256"}
 def prepare(spec: dict[str, Any], raw: Path, folder: Path, threads: int = 1) -> None:
     """Write an .npy file for each of ARRAYS, dataset.json, which describes and proves them, and provenance.json.
 
-    Of data that is streamed, the images' files are indexes of pictures, which lie behind the link PICTURES.
+    Of data that is streamed, the images' files are indexes of pictures, which lie behind the link PICTURES. Of private data,
+    all have rights for their owner alone.
     """
+    with files.rights(folder, spec.get("private", False)):
+        _prepare(spec, raw, folder, threads)
+
+
+def _prepare(spec: dict[str, Any], raw: Path, folder: Path, threads: int) -> None:
     origin = Origin(f"dpvision.data.prepare dpvision.data.datasets.{spec.get('reader', spec['name'])}")
     _check_raw(spec, raw)
     contents = datasets.read(spec, raw)
@@ -101,6 +107,15 @@ def _description(spec: dict[str, Any], contents: "Contents", raw: Path, folder: 
             "train": np.bincount(contents.train_labels, minlength=spec["classes"]).tolist(),
             "test": np.bincount(contents.test_labels, minlength=spec["classes"]).tolist(),
         },
-        **({"duplicates": found} if (found := getattr(contents, "duplicates", None)) else {}),
+        **_duplicate_counts(contents),
         "sha256": {f"{name}.npy": files.file_digest(folder / f"{name}.npy") for name in ARRAYS},
     }
+
+
+def _duplicate_counts(contents: "Contents") -> dict[str, Any]:
+    """Return how many pictures there are more than once, where the reader looks for such; their names are in no record."""
+    duplicates: dict[str, list[list[str]]] = getattr(contents, "duplicates", {})
+    counts = {where: len(groups) for where, groups in duplicates.items()}
+    for where, count in counts.items():
+        log.warning("%d pictures are there twice or more: %s", count, "in both splits" if where == "across" else where)
+    return {"duplicates": counts} if counts else {}

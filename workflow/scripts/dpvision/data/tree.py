@@ -81,8 +81,11 @@ class Tree(Listed):
                 yield lines
 
     def _look(self, path: bytes) -> tuple[int, np.ndarray]:
+        file = self.root / os.fsdecode(path)
         try:
-            content = (self.root / os.fsdecode(path)).read_bytes()
+            if not file.is_file():  # a pipe would be waited for
+                raise OSError("no file")
+            content = file.read_bytes()
             decoded(content, tuple(self.image))  # type: ignore[arg-type]
         except UNREADABLE as error:
             log.warning("%s: %s", os.fsdecode(path), error)

@@ -43,8 +43,9 @@ def source_spec(dataset: Dataset) -> Spec:
 
 
 def _reader(dataset: Dataset) -> Spec:
-    """Return who reads a data set, where it is not the file of its own name, and that it stays in files, where it does."""
-    return ({"reader": dataset.reader} if dataset.reader else {}) | ({"streamed": True} if dataset.streamed else {})
+    """Return who reads a data set, where it is not the file of its own name, and what is true of how it is kept and drawn."""
+    kept = {key: True for key in ("streamed", "test_by_class", "private") if getattr(dataset, key)}
+    return ({"reader": dataset.reader} if dataset.reader else {}) | kept
 
 
 def data_spec(name: str, dataset: Dataset) -> Spec:

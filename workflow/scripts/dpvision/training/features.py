@@ -18,7 +18,7 @@ from dpvision.data.prepare import ARRAYS
 from dpvision.data.prepared import Prepared, load
 from dpvision.data.streamed import read
 from dpvision.errors import UserError
-from dpvision.files import digest, file_digest, read_json, replacing, write_json
+from dpvision.files import digest, file_digest, read_json, replacing, rights, write_json
 from dpvision.models import build
 from dpvision.plan.cost import FEATURES_AT_ONCE
 from dpvision.provenance import Origin
@@ -31,7 +31,15 @@ log = logging.getLogger(__name__)
 
 
 def compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_folder: Path, folder: Path) -> None:
-    """Leave the arrays, dataset.json, which proves them, and provenance.json; `of` is the spec of the images."""
+    """Leave the arrays, dataset.json, which proves them, and provenance.json; `of` is the spec of the images.
+
+    Features of private images have rights for their owner alone.
+    """
+    with rights(folder, of.get("private", False)):
+        _compute(spec, of, images, weights_folder, folder)
+
+
+def _compute(spec: dict[str, Any], of: dict[str, Any], images: Path, weights_folder: Path, folder: Path) -> None:
     origin = Origin(f"dpvision.training.features dpvision.models.{spec['weights']['model']['family']}.network")
     prepared = load(images, of)
     network = Network(spec, weights_folder)

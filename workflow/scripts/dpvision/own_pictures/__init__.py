@@ -1,0 +1,1 @@
+"""`python -m dpvision try`: a paper for a folder of pictures, written to own/ and deleted with all copies."""
