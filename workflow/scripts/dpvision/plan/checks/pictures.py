@@ -7,11 +7,11 @@ FOLDER = "folder"  # the one reader that says how pictures lie, and not which th
 
 def share_pictures(one: str, other: str, datasets: dict[str, Dataset]) -> bool:
     """Tell whether two data sets have pictures in common, by what their entries say, or may have them by their files."""
-    ours, theirs = _named_by(one, datasets), _named_by(other, datasets)
+    ours, theirs = named_by(one, datasets), named_by(other, datasets)
     return bool(ours & theirs) or any(_may_share(datasets[a], datasets[b]) for a in ours for b in theirs)
 
 
-def _named_by(name: str, datasets: dict[str, Dataset]) -> set[str]:
+def named_by(name: str, datasets: dict[str, Dataset]) -> set[str]:
     """Return a data set, those whose pictures it has, and those whose pictures these have."""
     found, left = set[str](), [name]
     while left:

@@ -7,7 +7,7 @@ from dpvision.config.cells import Start
 from dpvision.config.datasets import Dataset
 from dpvision.config.papers import Paper
 from dpvision.config.weights import Features, Weights
-from dpvision.plan.checks.pictures import share_pictures
+from dpvision.plan.checks.pictures import named_by, share_pictures
 from dpvision.plan.expand import Cell, named
 from dpvision.plan.reading import Documents, complaint, unknown
 
@@ -117,9 +117,18 @@ def _of_private(group: str, known: _Known) -> Iterator[str]:
         for where, network, name in _shown_before(cell, known):
             if not share_pictures(name, own, known.datasets):
                 continue
-            same = f"{name} too" if name == own else f"{name}, which by config/datasets.yaml has pictures of {own}"
-            void = f"was trained on {same}, so that an ε of what begins with it would not hold"
-            yield complaint(known.documents, ("cells", group, where), f"{network} {void}; begin with weights of public data")
+            void = "so that an ε of what begins with it would not hold; begin with weights of public data"
+            seen = _seen_in_words(network, name, own, known.datasets)
+            yield complaint(known.documents, ("cells", group, where), f"{seen}, {void}")
+
+
+def _seen_in_words(network: str, seen: str, own: str, datasets: dict[str, Dataset]) -> str:
+    """Say that a network has seen pictures of a private data set, `own`, and by which entry that is known."""
+    if seen == own:
+        return f"{network} was trained on {own} too"
+    if seen in named_by(own, datasets):
+        return f"{own} has pictures of {seen} (by its entry in datasets.yaml), on which {network} was trained"
+    return f"{network} was trained on {seen}, which shares pictures with {own} (by their entries in datasets.yaml)"
 
 
 def _shown_before(cell: Cell, known: _Known) -> Iterator[tuple[str, str, str]]:
