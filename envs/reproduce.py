@@ -3,17 +3,22 @@
     python3 envs/reproduce.py ARCHIVE.zip ARTIFACT      (what `make reproduce` runs; CORES=4)
 
 Verifies it with this checkout, before anything in it runs; unpacks it into reproduced/NAME/, sets up its own source from its
-own lock, verifies it again, makes the artifact there with the archive's own configuration, and compares each cell. All but
-the first is the archive's own code. Standard library only. Given again it goes on where it was.
+own lock, verifies it again, makes the artifact there with the archive's own configuration, and compares each cell. From the
+set up on it is the archive's own code. Standard library only. Given again it goes on where it was.
 """
 
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(CHECKOUT, "workflow", "scripts"))
+from dpvision.errors import UserError  # noqa: E402
+from dpvision.verify.unpack import unpack  # noqa: E402
+
 CONTENTS = ("archive.json", "config.json", "source/Makefile")
 
 
@@ -27,20 +32,23 @@ def step(title, command, folder):
         stop(f"this failed (see above): {' '.join(command)}, in {folder}")
 
 
-def unpack(archive):
+def unpack_archive(archive):
     folder = os.path.join(os.path.abspath("reproduced"), os.path.splitext(os.path.basename(archive))[0])
     if os.path.isdir(folder):
         print(f"reproduce: goes on in {folder}; delete it to begin anew")
         return folder
     beside = folder + ".part"
+    shutil.rmtree(beside, ignore_errors=True)
+    os.makedirs(beside)
     try:
-        with zipfile.ZipFile(archive) as packed:
-            absent = [name for name in CONTENTS if name not in packed.namelist()]
-            if absent:
-                stop(f"{archive} has no {absent[0]}: it is no archive of this project")
-            packed.extractall(beside)
-    except (OSError, zipfile.BadZipFile) as error:
+        damages = unpack(pathlib.Path(archive), pathlib.Path(beside))
+    except (OSError, UserError) as error:
         stop(f"{archive} cannot be unpacked: {error}")
+    if damages:
+        stop(f"{archive} cannot be unpacked: {damages[0][0]}: {damages[0][1]}")
+    absent = [name for name in CONTENTS if not os.path.isfile(os.path.join(beside, name))]
+    if absent:
+        stop(f"{archive} has no {absent[0]}: it is no archive of this project")
     os.rename(beside, folder)
     return folder
 
@@ -55,7 +63,7 @@ def main():
         "reproduce: it holds. NOW THE ARCHIVE'S OWN CODE RUNS, with your rights on this machine: its setup, its pipeline",
         flush=True,
     )
-    folder = unpack(archive)
+    folder = unpack_archive(archive)
     source = os.path.join(folder, "source")
     python = os.path.join(source, ".venv", "bin", "python")
     step("sets up the archive's source", ["make", "setup", "PYTHON=" + sys.executable], source)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpvision.reporting import html
 from dpvision.reporting.kinds import KINDS
 from dpvision.reporting.layout import Panel
-from dpvision.reporting.markup import latex, number, tex
+from dpvision.reporting.markup import latex, markdown, number, tex
 from dpvision.reporting.tables import write_table
 
 LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9 & co", "scaleresnet9": "ScaleResNet-9"}}
@@ -211,6 +212,19 @@ def test_latex_is_escaped(table):
     assert "ε" not in latex and "–" not in latex
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
     assert latex.count("{") == latex.count("}")
+
+
+def test_markdown_keeps_the_cells_of_labels_with_pipes_lines_and_tags():
+    panel = Panel("<img src=x>", ["model"], ["a | b", "ε < 8"], [["x\n| y |", "<script>alert(1)</script>", "`a <b> c`"]])
+    text = markdown([panel], "one\ntwo", ["see </p> and `unclosed <i>", "`snakemake --scale <name>`"])
+    assert text == (
+        "**one two**\n\n**&lt;img src=x>**\n\n| model | a &#124; b | ε < 8 |\n| --- | --- | --- |\n"
+        "| x &#124; y &#124; | &lt;script>alert(1)&lt;/script> | `a <b> c` |\n\n"
+        "- see &lt;/p> and `unclosed &lt;i>\n- `snakemake --scale <name>`\n"
+    )
+    shown = html.markdown(text, {})
+    assert shown.count("<td") == 3 and "<script" not in shown
+    assert "a | b" in shown and "&lt;script&gt;alert(1)&lt;/script&gt;" in shown and "&amp;lt;" not in shown
 
 
 def test_a_table_that_is_longer_than_a_page_is_cut_for_print_and_its_notes_stand_behind_it():

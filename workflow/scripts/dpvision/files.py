@@ -111,7 +111,7 @@ def write_if_changed(path: Path | str, value: Any) -> None:
 def read_json(path: Path | str) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path} is not the JSON that it was written as ({error}); delete it so that it is made again"
         ) from error

@@ -42,7 +42,7 @@ def folded(summary: str, content: str) -> str:
 
 def inline(text: str) -> str:
     """Return text with the marks that our Markdown has in a line: **bold**, *emphasis*, `code`, [words](#place)."""
-    text = escape(text)
+    text = escape(text.replace("&lt;", "<").replace("&#124;", "|"))
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
     text = re.sub(r"(?<![\w*])\*([^*]+)\*(?![\w*])", r"<em>\1</em>", text)

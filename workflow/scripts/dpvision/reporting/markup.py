@@ -1,5 +1,7 @@
 """Tables as text: panels as Markdown and as LaTeX, and how a number is written."""
 
+import re
+
 import pandas as pd
 
 from dpvision.reporting.layout import Panel
@@ -16,12 +18,27 @@ def number(value: float | None, decimals: int | None = None, sign: str = "") -> 
 
 
 def markdown(panels: list[Panel], caption: str, notes: list[str]) -> str:
-    parts = [f"**{caption}**"]
+    parts = [f"**{escape_markdown(caption)}**"]
     for panel in panels:
-        lines = [[*panel.names, *panel.columns], ["---"] * (len(panel.names) + len(panel.columns)), *panel.rows]
-        parts += [f"**{panel.heading}**"] * bool(panel.heading)
-        parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines))
-    return "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)]) + "\n"
+        columns = [*panel.names, *panel.columns]
+        parts += [f"**{escape_markdown(panel.heading)}**"] * bool(panel.heading)
+        parts.append("\n".join(map(_markdown_row, [columns, ["---"] * len(columns), *panel.rows])))
+    return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
+
+
+def _markdown_row(cells: list[str]) -> str:
+    return "| " + " | ".join(escape_markdown(cell).replace("|", "&#124;") for cell in cells) + " |"
+
+
+def escape_markdown(text: str) -> str:
+    """Escape what begins a tag of HTML, and take out ends of lines; what stands between backticks is code, and stays."""
+    parts = " ".join(text.splitlines()).split("`")
+    # a last backtick without its second begins no code
+    is_closed = len(parts) % 2 == 1
+    for i in range(len(parts)):
+        if i % 2 == 0 or (i == len(parts) - 1 and not is_closed):
+            parts[i] = re.sub("<(?=[A-Za-z/!?])", "&lt;", parts[i])
+    return "`".join(parts)
 
 
 ROWS = 40  # on a page for print

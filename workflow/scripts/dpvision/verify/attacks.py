@@ -1,6 +1,7 @@
 """The record of an attack: its choice follows from phase one, thresholds from models set aside, bounds from the scores."""
 
 import csv
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpvision.audit import attack as made
+from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.plan import specs
 from dpvision.plan.stages import Key
@@ -17,6 +19,9 @@ from dpvision.verify.finding import Finding, close, equal
 from dpvision.verify.place import Place
 from dpvision.verify.records import missing
 from dpvision.verify.runs import data_of
+
+MOST_BYTES = 1 << 30
+"""Limit on the scores of an attack; those of 100,000 models need some megabytes."""
 
 
 def attack(place: Place, key: Key) -> Iterator[Finding]:
@@ -35,6 +40,7 @@ def attack(place: Place, key: Key) -> Iterator[Finding]:
         provenance["spec"],
     )
     spec = _spec_of(about)
+    _refuse_large_arrays(folder / "scores.npz")
     with np.load(folder / "scores.npz") as scores:
         reserved = made.Reserved(scores["reserved_out"], scores["reserved_inside"])
         seen = made.Seen(scores["out"], scores["inside"], (about["threshold"], about["threshold_of_mu"]), reserved)
@@ -58,6 +64,14 @@ def _spec_of(about: dict[str, Any]) -> specs.Spec:
     """Return as much of the spec as counts and bounds follow from."""
     budget = {"delta": about["delta"], "epsilon": about["nominal"]}
     return {"by": about["by"], "confidence": about["confidence"], "run": {"budget": budget}}
+
+
+def _refuse_large_arrays(file: Path) -> None:
+    """Raise if a file of scores would be unpacked to more than any attack writes."""
+    with zipfile.ZipFile(file) as arrays:
+        size = sum(member.file_size for member in arrays.infolist())
+    if size > MOST_BYTES:
+        raise UserError(f"{file.name} would be unpacked to {size} bytes, and at most {MOST_BYTES} are read")
 
 
 def _choice(file: Path, where: str, chosen: dict[str, Any]) -> Iterator[Finding]:

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from dpvision import files
 from dpvision.archive.contents import MANIFEST
+from dpvision.errors import UserError
 from dpvision.plan import specs
 from dpvision.plan.stages import Key
 from dpvision.source import NOTE
 from dpvision.verify.finding import ABSENT, Finding, equal
 from dpvision.verify.place import Place
+from dpvision.verify.unpack import is_inside
 
 
 def manifest(place: Place) -> Iterator[Finding]:
@@ -33,8 +35,10 @@ def source(place: Place) -> Iterator[Finding]:
     """Check the source by source.json: an archive whose manifest was made to fit an edited file is found here."""
     said = files.read_json(place.root / "source" / NOTE)
     for name, sha in said["files"].items():
+        if not is_inside(name):
+            raise UserError(f"source/{NOTE} names {name!r:.200}, which may lie outside of the archive")
         file = place.root / "source" / name
-        yield from equal(f"source/{name}", "SHA-256 by source.json", sha, files.file_digest(file) if file.exists() else ABSENT)
+        yield from equal(f"source/{name}", "SHA-256 by source.json", sha, files.file_digest(file) if file.is_file() else ABSENT)
     assert place.about
     for key in ("commit", "date", "changed"):
         yield from equal("archive.json", f"{key} by source/{NOTE}", said[key], place.about[key])

@@ -42,3 +42,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     return float(value) if math.isfinite(value) else None
+
+
+def printable(text: str) -> str:
+    """Return a line for a terminal: what would steer it, or begin another line, is written as in Python's source."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -1,6 +1,5 @@
 """The place to verify: an archive, packed or not, or a folder of results; and what in it belongs together."""
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,14 @@ from dpvision.plan import Plan, specs
 from dpvision.plan.plan import FORMAT, LABELS, work_in
 from dpvision.plan.stages import STAGES, Key
 from dpvision.verify.finding import Finding
+from dpvision.verify.foreign import (
+    ForeignPlan,
+    refuse_name,
+    refuse_names_of_artifact,
+    refuse_names_of_plan,
+    refuse_special_files,
+)
+from dpvision.verify.unpack import unpack
 
 OTHER_FORMAT = (
     "{} was written by another version of this pipeline (format {}, here {}): nothing in it was verified. {} verifies it"
@@ -58,38 +65,34 @@ def opened(path: Path) -> Iterator[Place]:
         raise UserError(f"{path} is not there: name an archive (.zip), its folder, or a folder of results (results/demo)")
     else:
         with TemporaryDirectory(prefix="dpvision-verify-") as folder:
-            damaged = list(_unpack(path, Path(folder)))
+            damages = [
+                Finding(name, "the archive is damaged there", "what was packed", error)
+                for name, error in unpack(path, Path(folder))
+            ]
             try:
                 place = _folder(Path(folder))
             except UserError as error:
-                reasons = "; ".join(map(str, damaged)) or str(error).replace(folder, str(path))
+                reasons = "; ".join(map(str, damages)) or str(error).replace(folder, str(path))
                 raise UserError(f"{path} cannot be verified: {reasons}") from None
-            place.damaged = damaged
+            place.damaged = damages
             yield place
-
-
-def _unpack(path: Path, folder: Path) -> Iterator[Finding]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise UserError(f"{path} is not an archive that can be opened: {error}") from None
-    with archive:
-        for info in archive.infolist():
-            try:
-                archive.extract(info, folder)
-            except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
-                yield Finding(info.filename, "the archive is damaged there", "what was packed", error)
 
 
 def _folder(folder: Path) -> Place:
     if (folder / "plan.json").exists() or (folder / "archive.json").exists():
-        return _of_archive(folder)
-    if (folder / "plan").is_dir():
-        return _of_results(folder)
-    raise UserError(
-        f"{folder} is neither an archive's folder (it would have archive.json and plan.json) nor one of results (plan/). "
-        "Name an archive, its folder, or results/SCALE"
-    )
+        read = _of_archive
+    elif (folder / "plan").is_dir():
+        read = _of_results
+    else:
+        raise UserError(
+            f"{folder} is neither an archive's folder (it would have archive.json and plan.json) nor one of results (plan/). "
+            "Name an archive, its folder, or results/SCALE"
+        )
+    refuse_special_files(folder)
+    try:
+        return read(folder)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{folder}: its plan is not what the pipeline writes ({type(error).__name__}: {error})") from error
 
 
 def _of_archive(folder: Path) -> Place:
@@ -102,10 +105,11 @@ def _of_archive(folder: Path) -> Place:
     if about.get("format", 1) != FORMAT:
         own = "The source that it carries (make setup in source/)"
         raise UserError(OTHER_FORMAT.format(folder, about.get("format", 1), FORMAT, own))
+    refuse_names_of_plan(said)
     work = {(stage, name): spec for stage, specs in said["work"].items() for name, spec in specs.items()}
     results = folder / said["results"]
     whole = {key: said[key] for key in ("papers", "artifacts", "labels", "sources")}
-    plan = Plan(said["scale"], str(results), said["title"], shared=str(folder / "results/data"), work=work, **whole)
+    plan = ForeignPlan(said["scale"], str(results), said["title"], shared=str(folder / "results/data"), work=work, **whole)
     return Place(folder, results, plan, about)
 
 
@@ -117,10 +121,12 @@ def _of_results(folder: Path) -> Place:
         if format_of := _older(spec):
             remedy = "`python -m dpvision keep` or `snakemake all` writes it anew, and then this command"
             raise UserError(OTHER_FORMAT.format(folder / "plan" / f"{name}.json", format_of, FORMAT, remedy))
+        refuse_name(name, f"{folder / 'plan'}")
+        refuse_names_of_artifact(spec, f"plan/{name}.json")
     scale = next((spec["scale"] for spec in artifacts.values()), "paper")
     labels = read_json(folder / LABELS) if (folder / LABELS).exists() else {}
     shared = (folder if scale == "paper" else folder.parent) / "data"
-    plan = Plan(scale, str(folder), shared=str(shared), artifacts=artifacts, labels=labels)
+    plan = ForeignPlan(scale, str(folder), shared=str(shared), artifacts=artifacts, labels=labels)
     waiting = [
         key
         for spec in artifacts.values()

@@ -2,6 +2,8 @@
 
 import csv
 import importlib
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -16,10 +18,13 @@ from dpvision.plan.stages import STAGES, Key
 from dpvision.provenance import departures
 from dpvision.verify import digests
 from dpvision.verify.artifacts import artifact
-from dpvision.verify.finding import Finding
+from dpvision.verify.finding import Finding, printable
 from dpvision.verify.place import Place, opened
 
-FAULTS = (OSError, UserError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, csv.Error)
+FAULTS = (
+    *(OSError, UserError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
+    *(csv.Error, zipfile.BadZipFile, zlib.error),
+)
 """Errors that a record may raise where it is read, if somebody has changed it."""
 
 
@@ -48,7 +53,7 @@ class Verdict:
         lines += [f"  not checked: {text}" for text in self.not_checked]
         lines += [f"  DOES NOT HOLD  {Finding(**problem)}" for problem in self.problems]
         lines.append("everything that was checked holds" if self.holds else f"{len(self.problems)} things do not hold")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 def verify(path: Path) -> Verdict:
