@@ -55,11 +55,13 @@ def test_search_of_the_authors_is_checked_before_it_is_priced(configuration, rig
     assert line.startswith(f"{WHERE}practice.searched[0].{expected}")
 
 
-@pytest.mark.parametrize(("q", "steps", "epsilon"), [(0.01, 1000, 3.0), (1.0, 120, 1.0), (1e-3, 100_000, 8.0), (0.3, 100, 30.0)])
+@pytest.mark.parametrize(
+    ("q", "steps", "epsilon"), [(0.01, 1000, 3.0), (1.0, 120, 1.0), (1e-3, 100_000, 8.0), (0.3, 100, 30.0)]
+)
 def test_all_accountants_count_the_least_delta(q, steps, epsilon):
     """At 1e-12 the third of these is 11.4 by PRV; at 1e-13 PRV fails."""
     mechanism = Mechanism(q, calibrate(epsilon, LEAST_DELTA, q, steps), steps)
     curve = Curve.of(mechanism, LEAST_DELTA)
-    assert 0 < curve.summary(LEAST_DELTA)["mu"]
+    assert curve.summary(LEAST_DELTA)["mu"] > 0
     for counted in (prv_epsilon(mechanism, LEAST_DELTA), curve.epsilon(LEAST_DELTA)):
         assert 0.8 * epsilon < counted < epsilon

@@ -5,7 +5,6 @@ import json
 import math
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from dpvision.reporting import html
