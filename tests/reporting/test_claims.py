@@ -464,16 +464,17 @@ def test_what_a_scale_has_in_the_place_of_the_paper_s_decides_nothing_and_is_sho
     of_others = comparison("difference", replaced, side("b"))
     made.accuracies("a", 72.0, 72.1, 72.2)
     made.accuracies("b", 71.0, 71.0, 71.2)
-    assert made.outcome(of_others).verdict == "not run at this scale"
+    assert made.outcome(of_others).verdict == "no verdict: stand-ins"
     rows, text = written(claim(of_others), claim(of_others, BETTER, name="both"), claim(LEFT_OUT, of_others, name="neither"))
     assert [row["verdict"] for row in rows if row["row"] == "claim"] == [
-        "not run at this scale",
+        "no verdict: stand-ins",
         "undecided",
-        "not run at this scale",
+        "no verdict: stand-ins",
     ]
     assert float(rows[0]["effect"]) == pytest.approx(1.0333, rel=1e-3)
     assert rows[0]["stand_ins"] == "dataset digits for cifar10, a: width 0.125 for 1"
-    assert "| – not run at this scale | 3 | 2 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
+    assert "| – no verdict: stand-ins | 3 | 2 | stand-ins: +1.03 points [+0.89, +1.18] |" in text
+    assert "2 of 3 sentences have no verdict" in text
     assert "*Stand-ins, which decide nothing:* dataset digits for cifar10, a: width 0.125 for 1." in text
 
 

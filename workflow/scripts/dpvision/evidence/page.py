@@ -13,7 +13,7 @@ from dpvision.files import read_json
 from dpvision.looking.text import counted
 from dpvision.plan import Plan
 from dpvision.plan.specs import training_count
-from dpvision.reporting.claims import in_words
+from dpvision.reporting.claims import TALLIED, in_words
 from dpvision.reporting.verdicts import CONTRADICTED, NOT_HERE, NOT_RUN, SUPPORTED, UNDECIDED, estimate
 
 BEGINNING = """# What came out
@@ -217,7 +217,7 @@ def _verdicts(kept: Sequence[Kept]) -> Iterator[str]:
         of = dict(list(claims[claims["row"] == "comparison"].groupby("claim")))
         claims = claims[claims["row"] == "claim"]
         counts = claims["verdict"].value_counts()
-        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        said = ", ".join(f"{count} {TALLIED.get(verdict, verdict)}" for verdict, count in counts.items())
         yield f"### {each.labels[name]['paper']}\n"
         yield f"**Scale `{each.scale}`**, {each.plan.title}: {said}. [Effects and intervals]({each.scale}/{name}.md)\n"
         yield from _picture(each, name)

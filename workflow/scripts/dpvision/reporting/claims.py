@@ -19,6 +19,11 @@ MARKS = dict(zip(VERDICTS, ("✔", "✘", "?", "–", "–"), strict=True))
 NUMBERS = ["comparison", "kind", "dataset", "epsilon", "n", "effect", "low", "high", "unit", "of_medians", "published"]
 NUMBERS += ["source", "seeds_to_decide", "seeds_for_print"]
 NUMBERS += ["above", "below", "about", "by_seed", "stand_ins"]
+TALLIED = {NOT_HERE: "without verdict (stand-ins)"}
+STAND_INS = (
+    "{count} of {total} sentences have no verdict: in the place of the paper's data or networks this scale has stand-ins, and "
+    "what these do decides nothing about the paper."
+)
 PROTECTS = """\
 The most that an attacker can tell from one training, by the whole privacy curve of the one that spent most; in a simulation, of
 the training that is simulated."""
@@ -276,7 +281,7 @@ def _page(claims: list[Judged], page: Spec, labels: dict[str, Any], privacy: lis
     if how := simulation(page):
         lines += [f"**{how.capitalize()}.**", ""]
     lines += [
-        tally([claim.verdict for claim in claims]) + ".",
+        " ".join([tally([claim.verdict for claim in claims]) + ".", *stand_ins_note(claims)]),
         "",
         f"![Effects, intervals, and the effects in print](figures/{page['artifact']}.svg)",
     ]
@@ -294,7 +299,13 @@ def _chosen(claims: list[Judged]) -> list[str]:
 
 
 def tally(verdicts: list[str]) -> str:
-    return ", ".join(f"{verdicts.count(one)} {one}" for one in VERDICTS if one in verdicts)
+    return ", ".join(f"{verdicts.count(one)} {TALLIED.get(one, one)}" for one in VERDICTS if one in verdicts)
+
+
+def stand_ins_note(claims: list[Judged]) -> list[str]:
+    """Say in a sentence why sentences of the paper have no verdict at a scale with stand-ins, if any has none for that."""
+    count = [claim.verdict for claim in claims].count(NOT_HERE)
+    return [STAND_INS.format(count=count, total=len(claims))] if count else []
 
 
 def _summary(claims: list[Judged]) -> list[str]:

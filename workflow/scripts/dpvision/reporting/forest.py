@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from dpvision.files import write_csv
 from dpvision.reporting.figures import STYLE, save
+from dpvision.reporting.verdicts import NOT_HERE
 
 FAR = 5  # points from which effects have a panel of their own: beside them the others would be dots at zero
 AXES = {
@@ -30,9 +31,8 @@ MARKERS: dict[str, dict[str, Any]] = {
     "supported": {"marker": "o", "color": "#1f4e8c"},
     "contradicted": {"marker": "s", "color": "#c04000"},
     "undecided": {"marker": "o", "color": "#4d4d4d", "markerfacecolor": "white"},
-    "not run at this scale": {"marker": "x", "color": "#9a9a9a"},
+    NOT_HERE: {"marker": "x", "color": "#9a9a9a"},
 }
-LABELS = {"not run at this scale": "stand-ins, no verdict"}
 PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
 IN_PRINT = "in print"
 ELSEWHERE = PRINTED | {"marker": "^"}  # the authors have it, and no paper prints it
@@ -73,9 +73,9 @@ def draw(rows: list[tuple[str, Any]]) -> Figure:
     for axis, (name, there) in zip(axes[:, 0], panels.items(), strict=True):
         _panel(axis, there, name)
     marks: list[Line2D | Patch] = [
-        Line2D([], [], label=LABELS.get(name, name), **mark)
+        Line2D([], [], label=name, **mark)
         for name, mark in MARKERS.items()
-        if name not in LABELS or name in {outcome.verdict for _, outcome in rows}
+        if name != NOT_HERE or name in {outcome.verdict for _, outcome in rows}
     ]
     places = dict.fromkeys(outcome.printed_in for _, outcome in rows if outcome.published is not None)
     marks += [Line2D([], [], label=place, **_printed_mark(place)) for place in places]

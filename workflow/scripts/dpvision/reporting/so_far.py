@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 
 from dpvision.errors import UserError
+from dpvision.looking.text import aligned
 from dpvision.plan import Plan
 from dpvision.plan.plan import folder_of
 from dpvision.plan.specs import Spec
-from dpvision.reporting.claims import Judged, tally, write_claims
+from dpvision.reporting.claims import Judged, stand_ins_note, tally, write_claims
 
 
 def write_so_far(plan: Plan, name: str, root: Path) -> list[Judged]:
@@ -72,8 +73,5 @@ def _date_as_old(plan: Plan, name: str, root: Path) -> None:
 
 def listing(claims: list[Judged]) -> list[str]:
     """List the verdicts for a terminal, one claim a line."""
-    width = max(len(claim.claim["name"]) for claim in claims)
-    lines = [
-        f"{claim.verdict:12}  {claim.claim['name']:{width}}  {tally([o.verdict for o in claim.outcomes])}" for claim in claims
-    ]
-    return [*lines, "", tally([claim.verdict for claim in claims])]
+    rows = [(claim.verdict, claim.claim["name"], tally([o.verdict for o in claim.outcomes])) for claim in claims]
+    return [*stand_ins_note(claims), *aligned(rows), "", tally([claim.verdict for claim in claims])]

@@ -10,7 +10,7 @@ from scipy import stats
 LEVEL = 0.95
 SUPPORTED, CONTRADICTED, UNDECIDED, NOT_HERE, NOT_RUN = VERDICTS = (
     *("supported", "contradicted", "undecided"),
-    *("not run at this scale", "not run"),
+    *("no verdict: stand-ins", "not run"),
 )
 
 RULES = """\
@@ -26,7 +26,7 @@ RULES = """\
   as large as the one seen and for one as large as that in print: too few seeds that decide exaggerate. For the effect seen this
   asks for p of some 0.005 in place of 0.05. *Seeds to decide*: how many have that power, if effect and spread are as seen;
   behind a stroke, if the effect is that in print.
-- **Stand-ins.** *Not run at this scale*: the scale has another data set or another network in the place of the paper's, or
+- **Stand-ins.** *No verdict: stand-ins*: the scale has another data set or another network in the place of the paper's, or
   another value of what tells the sides apart. What those did is shown, marked so, and decides nothing. What the paper leaves
   to a search is the paper's own with any value.
 - **Of a line.** How accuracy, or the best value of a key, changes with a coordinate is the slope of a line of least squares
