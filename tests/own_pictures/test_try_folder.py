@@ -295,6 +295,7 @@ def test_the_commands_find_the_paper_and_remove_it(pets, project):
     planned = dpvision(project, "plan", "my_pets")
     assert "scale own" in planned.stdout, planned.stderr
     assert "my_pets_table" in planned.stdout
+    assert "in own/: my_pets" in dpvision(project, "plan", "table1").stdout
     removed = dpvision(project, "try", "--remove", "my_pets")
     assert "deleted" in removed.stdout, removed.stderr
     assert "there is no such paper" in dpvision(project, "try", "--remove", "my_pets").stderr

@@ -88,6 +88,13 @@ def _load(scale: str | None, targets: Sequence[str] = ()) -> plan.Plan:
     return plan.load(document.content, root)
 
 
+def _tell_of_own_papers(planned: plan.Plan) -> None:
+    """Print which own papers there are that a command did not look at."""
+    others = [name for name in own.own_papers(_here()) if name not in planned.own]
+    if others:
+        print(f"\nin {own.FOLDER}/: {', '.join(others)}; see python -m dpvision plan {others[0]}")
+
+
 def _load_whole(scale: str | None) -> plan.Plan:
     """Return the plan of a machine that has all data and weights: kept results are the same, whoever looks at them."""
     root = _here()
@@ -134,6 +141,7 @@ def _plan(
     loaded = _load(scale, targets)
     if not (cost or budget or json):
         print(overview(loaded, targets, _here()))
+        _tell_of_own_papers(loaded)
         return
     chosen, estimator = artifacts_of(loaded, targets), estimate.Estimator(loaded, _here(), device)
     found: dict[str, Any] = {}
@@ -153,8 +161,11 @@ def _plan(
 def _status(scale: str | None, json: bool) -> None:
     from dpvision.looking.status import Status, as_json, as_text
 
-    found = Status(_load(scale), _here())
+    planned = _load(scale)
+    found = Status(planned, _here())
     print(_as_json(as_json(found)) if json else as_text(found))
+    if not json:
+        _tell_of_own_papers(planned)
 
 
 @_command(
