@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -547,7 +548,7 @@ def test_the_page_has_the_sentence_the_verdict_the_interval_and_every_seed(writt
         in text
     )
     numbers = "3 | 2 / 3 | +1.03 points [+0.89, +1.18] | +1.10 | +0.40 | +1.00 | +1.10 | +1.00 |"
-    assert f"| test top1, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
+    assert f"| test accuracy, A − B: digits, ε = 7.42 | > 0 | ✔ supported | {numbers}" in text
     assert "*How it is measured:* As we read it." in text and "Decided by table1." in text
     assert "Student's t" in text
 
@@ -566,7 +567,7 @@ def test_sides_that_differ_in_more_than_model_data_set_and_epsilon_are_told_apar
     other["at"] = one["at"] | {"recipe": "long"}
     one["at"] = one["at"] | {"recipe": "short"}
     named = "recipe short − recipe long: A, digits, ε = 7.42"
-    assert f"test top1, {named}" in written(claim(comparison("difference", one, other)))[1]
+    assert f"test accuracy, {named}" in written(claim(comparison("difference", one, other)))[1]
 
 
 def test_two_sides_of_a_page_that_differ_read_differently(written):
@@ -580,15 +581,15 @@ def test_two_sides_of_a_page_that_differ_read_differently(written):
 
     rows, _ = written(claim(comparison("difference", *of(1))), claim(comparison("difference", *of(8)), name="wide"))
     texts = {row["comparison"] for row in rows}
-    assert texts == {f"test top1, norm group − norm none: A, digits, ε = 7.42, width {width}" for width in (1, 8)}
+    assert texts == {f"test accuracy, norm group − norm none: A, digits, ε = 7.42, width {width}" for width in (1, 8)}
 
 
 @pytest.mark.parametrize(
     ("said", "called"),
     [
-        ({}, "test top1"),
-        ({"split": "validation"}, "held-out top1"),
-        ({"split": "train", "less": "validation", "weights": "averaged"}, "averaged top1, training less held-out"),
+        ({}, "test accuracy"),
+        ({"split": "validation"}, "held-out accuracy"),
+        ({"split": "train", "less": "validation", "weights": "averaged"}, "accuracy of averaged weights, training less held-out"),
     ],
 )
 def test_what_an_accuracy_is_of_is_said(said, called):
@@ -655,6 +656,31 @@ def test_the_figure_shows_what_its_csv_holds_and_is_the_same_every_time(written,
         ("supported", "3", "0.3"),
         ("not run", "0", ""),
     ]
+
+
+def test_a_comparison_of_two_claims_is_one_row_of_the_figure(written, tmp_path):
+    written(claim(BETTER, name="better_here"), claim(BETTER, name="as_good"), claim(WORSE, name="worse"))
+    drawn = (tmp_path / "out/figures/claims.svg").read_text(encoding="utf-8")
+    assert drawn.count(">better here; as good<") == drawn.count(">worse<") == 1
+    assert drawn.count("A − B:") == drawn.count("B − A:") == 1
+    rows = list(csv.DictReader((tmp_path / "out/figures/claims.csv").open()))
+    assert [row["claim"] for row in rows] == ["better here", "as good", "worse"]
+
+
+def test_comparisons_are_named_in_words_of_people():
+    labels = LABELS | {"datasets": {"digits": "Handwritten digits"}}
+    sides = side("a"), side("b")
+    named = [
+        comparison("curvature", *sides, quantity="lambda_max_power"),
+        comparison("curvature", *sides, quantity="ritz_negative"),
+        comparison("reach", *sides, unit="epsilon"),
+        comparison("moment", sides[0], places=["V_A^S"], moment="std"),
+        comparison("trend", *batches(4096, 256), along="recipe.batch", over=[256, 4096]),
+    ]
+    texts = [described(one, labels) for one in named]
+    for text, words in zip(texts, ("largest eigenvalue", "negative eigenv", "ε spent", "after ScaleNorm", "batch size"), strict=True):
+        assert words in text and "Handwritten digits" in text
+    assert not re.search(r"V_A|lambda|ritz|epsilon|std|recipe\.|top1", " ".join(texts))
 
 
 def test_the_figure_draws_what_was_run_and_says_how_much_was_not(written, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from dpvision import plan
 from dpvision.config.artifacts import Figure
-from dpvision.reporting import figures
+from dpvision.reporting import figures, points
 from dpvision.reporting.kinds import KINDS as ALL
 
 LABELS = {"paper": "A paper", "title": "A title", "models": {"resnet9": "ResNet-9", "scaleresnet9": "ScaleResNet-9"}}
@@ -76,6 +76,84 @@ KINDS = {"curves": curves, "spectrum": spectrum, "activations": activations, "se
 def draw(kind: str, folder: Path):
     spec, inputs = KINDS[kind](folder)
     return ALL[kind].draw(ALL[kind].read(spec, inputs), LABELS)
+
+
+def legend_of(figure: Any) -> list[str]:
+    """Return the labels of the one legend of a figure."""
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize("kind", ["curves", "spectrum", "search"])
+def test_a_legend_lies_below_all_panels(kind, tmp_path):
+    with plt.style.context(figures.STYLE):
+        figure = draw(kind, tmp_path)
+        figure.draw_without_rendering()
+    top = figure.legends[0].get_window_extent().y1
+    assert all(axis.get_legend() is None and top <= axis.get_tightbbox().y0 for axis in figure.axes)
+    assert len(set(legend_of(figure))) == len(legend_of(figure)) > 1
+    plt.close("all")
+
+
+def test_a_long_title_and_note_are_no_wider_than_the_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(ALL["curves"], "NOTE", "a note that goes on and on; " * 8)
+    drawn = []
+    monkeypatch.setattr(figures, "save", lambda figure, csv: drawn.append(figure))
+    spec, inputs = curves(tmp_path)
+    figures.write_figure(spec, LABELS | {"title": "A title that goes on and on " * 8}, inputs, tmp_path / "figure.csv")
+    (figure,) = drawn
+    figure.draw_without_rendering()
+    texts = [figure._suptitle, *figure.texts]
+    assert len(texts) > 1
+    assert all(text.get_window_extent().width <= figure.bbox.width for text in texts)
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("values", "printed", "labels"),
+    [
+        ([0, 1, 4], [], ["none", "1", "4"]),
+        ([0, 1, 4], [32], ["none", "1", "4"]),
+        ([2, 3], [], ["2", "3"]),
+        ([256, 4096], [], ["256", "4096"]),
+    ],
+)
+def test_an_axis_has_one_tick_for_each_value_run(values, printed, labels):
+    figure, axis = plt.subplots()
+    every = pd.Series([*values, *printed], dtype=float)
+    axis.plot(points.on_axis(every, every), every)
+    points.set_axis(axis, "x", values, beside=every)
+    figure.draw_without_rendering()
+    assert [label.get_text() for label in axis.get_xticklabels()] == labels
+    assert list(axis.get_xticks()) == list(points.on_axis(every, every)[: len(values)])
+    assert not axis.get_xticks(minor=True).size
+    plt.close("all")
+
+
+def test_marks_of_two_searches_at_one_place_hide_nothing(tmp_path):
+    _, history = draw("search", tmp_path).axes
+    marks = [line for line in history.get_lines() if line.get_marker() in ("o", "s")]
+    assert {line.get_fillstyle() for line in marks} == {"none"}
+    assert len({line.get_markersize() for line in marks}) == len(marks) == 2
+    plt.close("all")
+
+
+def test_curves_call_a_data_set_by_its_label(tmp_path):
+    spec, inputs = curves(tmp_path)
+    labels = LABELS | {"datasets": {"digits": "Handwritten digits"}}
+    (axis,) = ALL["curves"].draw(ALL["curves"].read(spec, inputs), labels).axes
+    assert axis.get_title() == "Handwritten digits, ε = 7.42"
+    plt.close("all")
+
+
+def test_readme_has_the_numbers_of_its_table():
+    text = (plan.ROOT / "README.md").read_text(encoding="utf-8")
+    caption = text[text.index("*`make laptop`") :].split("\n\n")[0]
+    table = (plan.ROOT / "docs/results/laptop/tables/laptop_table.md").read_text(encoding="utf-8")
+    (ours,) = [line for line in table.splitlines() if line.startswith("| head on MobileNetV2")]
+    numbers = re.findall(r"(\d+\.\d+) %", caption)
+    assert numbers and all(number in re.findall(r"\d+\.\d+", ours) for number in numbers)
+    assert "median" in caption and "the median of n trainings" in table
 
 
 def test_every_kind_of_figure_is_tried_here_or_where_a_paper_s_own_kinds_are():
@@ -180,9 +258,10 @@ def test_activations_have_scale_norm_below_and_nothing_where_there_is_none(tmp_p
 
 
 def test_a_search_shows_finished_trials_only_and_marks_those_given_up(tmp_path):
-    values, history = draw("search", tmp_path).axes
+    figure = draw("search", tmp_path)
+    values, history = figure.axes
     assert [label.get_text() for label in values.get_xticklabels()] == ["1", "8", "channels"]
-    assert any("given up" in text.get_text() for text in values.get_legend().get_texts())
+    assert any("given up" in text for text in legend_of(figure))
     assert list(history.get_lines()[0].get_ydata()) == pytest.approx([90, 90, 95])
 
 
@@ -195,11 +274,12 @@ def test_a_search_over_ranges_has_axes_of_numbers_and_an_arm_for_each_search(tmp
     for cell, level in zip(spec["cells"], (2.89, 7.42), strict=True):
         cell["at"] |= {"model": "resnet9", "epsilon": level, "sigma": 1.0}
     frame = ALL["search"].read(spec, inputs)
-    rate, clip, epochs, history = ALL["search"].draw(frame, LABELS).axes
+    figure = ALL["search"].draw(frame, LABELS)
+    rate, clip, epochs, history = figure.axes
     assert (rate.get_xscale(), clip.get_xscale()) == ("log", "linear")
     assert list(clip.get_lines()[0].get_xdata()) == [1.5, 19.5]
     assert [label.get_text() for label in epochs.get_xticklabels()] == ["10", "11", "12"]
-    arms = [text.get_text() for text in history.get_legend().get_texts()]
+    arms = [text for text in legend_of(figure) if "best so far" in text]
     assert arms == ["ResNet-9, digits, ε = 2.89, best so far", "ResNet-9, digits, ε = 7.42, best so far"]
     plt.close("all")
 

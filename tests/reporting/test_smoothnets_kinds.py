@@ -151,4 +151,21 @@ def test_kept_records_without_weights_have_no_row_of_parameters(made, monkeypatc
 
 def test_a_panel_in_which_there_is_nothing_to_draw_is_left_out(made):
     _, text = made("smoothnets_components_activation", "simulate")
-    assert ">private<" in text and ">not private<" not in text
+    assert ">with noise<" in text and ">without noise<" not in text
+
+
+def test_simulated_components_name_no_private_panel(made):
+    rows, text = made("smoothnets_components_connection", "simulate")
+    assert {row["privacy"] for row in rows} == {"private", "not private"}
+    assert ">with noise<" in text and ">without noise<" in text
+    assert ">private<" not in text and ">not private<" not in text
+
+
+def test_each_tick_of_a_component_has_a_point():
+    options = {"connection": "none", "width": 1, "depth": 1, "pool": "max", "norm": "group"}
+    same = {"model": "m", "privacy": "private", "component": "activation", "of": "ours"} | options
+    rows = [same | {"activation": name, "x": name, "accuracy": 50.0} for name in ("relu", "selu")]
+    lonely = {"activation": "leaky_relu", "x": "leaky_relu", "accuracy": 60.0, "norm": "none"}
+    (axis,) = KINDS["components"].draw(pd.DataFrame([*rows, same | lonely]), {}).axes
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["ReLU", "SELU"]
+    assert list(axis.get_xticks()) == list(axis.get_lines()[0].get_xdata()) == [0, 1]

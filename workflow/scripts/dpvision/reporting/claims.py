@@ -8,7 +8,7 @@ from dpvision.files import write_csv, write_text
 from dpvision.plan.specs import Spec
 from dpvision.reporting.comparisons import COMPARISONS
 from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
-from dpvision.reporting.forest import IN_PRINT, write_forest
+from dpvision.reporting.forest import IN_PRINT, Row, write_forest
 from dpvision.reporting.measures import Named, text_of, work_of
 from dpvision.reporting.power import MOST, chosen_in_words, distance, seeds_for, spread_of, with_power
 from dpvision.reporting.records import Records
@@ -165,7 +165,7 @@ def write_claims(
     write_csv(csv_file, [row for claim in claims for row in _rows(claim, page, labels)])
     write_text(csv_file.with_suffix(".md"), _page(claims, page, labels, _privacy(page, records)))
     drawn = [
-        (described(outcome.comparison, labels, places_of(page)), outcome)
+        Row(claim.claim["name"].replace("_", " "), described(outcome.comparison, labels, places_of(page)), outcome)
         for claim in claims
         for outcome in claim.outcomes
         if outcome.unit != "parameters"
@@ -216,7 +216,7 @@ def places_of(page: Spec) -> list[dict[str, Any]]:
 
 
 def described(comparison: Spec, labels: dict[str, Any], places: list[dict[str, Any]] | None = None) -> str:
-    """Say what is compared, and where: trace, ScaleResNet-9 / ResNet-9: cifar10, ε = 7.42.
+    """Say what is compared, and where: largest eigenvalue, ScaleResNet-9 / ResNet-9: CIFAR-10, ε = 7.42.
 
     `places`: the coordinates of all cells that it is to be told from; its own sides are, where there are none.
     """
@@ -229,9 +229,16 @@ def described(comparison: Spec, labels: dict[str, Any], places: list[dict[str, A
         shared = []
     names = [name for name in names if name not in shared]
     models = ["canaries" if _by_canaries(side) else labels["models"][side["at"]["model"]] for side in sides]
-    named = Named(models, [_cell(side, names) for side in sides], cell_name(own[0], shared))
+    datasets = labels.get("datasets", {})
+    shown = [side | {"at": _with_label(side["at"], datasets)} for side in sides]
+    named = Named(models, [_cell(side, names) for side in shown], cell_name(_with_label(own[0], datasets), shared))
     text: str = COMPARISONS[comparison["kind"]].described(comparison, named)
     return text
+
+
+def _with_label(at: dict[str, Any], datasets: dict[str, str]) -> dict[str, Any]:
+    """Return coordinates with the data set by the name that people use."""
+    return at | {"dataset": datasets.get(at["dataset"], at["dataset"])}
 
 
 def _by_canaries(side: Spec) -> bool:

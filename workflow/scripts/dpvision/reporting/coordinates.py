@@ -7,6 +7,34 @@ ALWAYS = ("dataset", "model", "epsilon")  # shown wherever they differ; of the o
 NOMINAL = "budget.nominal"  # ε in print, which names cells in its place
 HEADINGS = {"dataset": "data set", "epsilon": "ε", "delta": "δ", "sigma": "σ", "held_out": "held out", NOMINAL: "ε in print"}
 
+CALLED = {
+    "dataset": "data set",
+    "epsilon": "ε",
+    "sigma": "noise multiplier σ",
+    "steps": "steps",
+    "epochs": "epochs",
+    "learning_rate": "learning rate",
+    "recipe.batch": "expected batch size",
+    "recipe.optimizer.learning_rate": "learning rate",
+    "recipe.clip": "clipping norm C",
+    "recipe.augmentation.views": "augmentation multiplicity",
+    "mu": "μ of Gaussian differential privacy",
+    "model.depth": "depth",
+    "model.width": "width",
+    "model.groups": "number of groups",
+    "model.connection": "connection",
+    "model.norm": "normalisation",
+    "model.activation": "activation",
+    "model.pool": "pooling",
+    "train": "trained:",
+    "start": "network, and what it saw before",
+}
+
+
+def called(name: str) -> str:
+    """Return what people call a coordinate, or a number of a ledger: a dotted key that has no name by its last word."""
+    return CALLED.get(name, name.rpartition(".")[2].replace("_", " "))
+
 
 def telling(places: Sequence[dict[str, Any]], shown_first: Iterable[str] = ()) -> list[str]:
     """Return the coordinates that tell the places of cells apart; some are shown before others wherever they differ.

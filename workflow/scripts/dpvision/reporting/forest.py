@@ -1,7 +1,9 @@
-"""Effects with their intervals beside those in print, one row a comparison, one panel a unit."""
+"""Effects with their intervals beside those in print: one row for each comparison, under its claim, one panel for each unit."""
 
 import itertools
 import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from dpvision.files import write_csv
-from dpvision.reporting.figures import STYLE, save
+from dpvision.reporting.figures import STYLE, add_legend_below, save, wrap_to_figure
 from dpvision.reporting.verdicts import NOT_HERE
 
 FAR = 5  # points from which effects have a panel of their own: beside them the others would be dots at zero
@@ -37,50 +39,77 @@ PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "
 IN_PRINT = "in print"
 ELSEWHERE = PRINTED | {"marker": "^"}  # the authors have it, and no paper prints it
 ROW = 0.24  # inches
-WIDE = 110  # letters of a line
+WIDE = 68  # letters of a line
 
 
-def write_forest(rows: list[tuple[str, Any]], title: str, csv: Path) -> None:
-    """Draw the effects beside their CSV; `rows`: what is compared, and its outcome (reporting/claims.py).
+@dataclass(frozen=True)
+class Row:
+    """A comparison on the figure."""
 
-    The CSV has all of them. Drawn is what was run, or else what is in print.
-    """
-    write_csv(csv, [_tidy(name, outcome) for name, outcome in rows])
-    rows = [row for row in rows if panel_of(row[1]) in AXES]
-    run = [row for row in rows if row[1].found]
+    claim: str
+    """The claim that it decides; of several, their names."""
+    text: str
+    """What is compared."""
+    outcome: Any
+    """What came of it (reporting/claims.py)."""
+
+
+def write_forest(rows: list[Row], title: str, csv: Path) -> None:
+    """Draw the effects beside their CSV, which has all of them. Drawn is what was run, or else what is in print."""
+    write_csv(csv, [_tidy(row) for row in rows])
+    rows = [row for row in rows if panel_of(row.outcome) in AXES]
+    run = [row for row in rows if row.outcome.found]
     if run and len(run) < len(rows):
         title += f"; {len(rows) - len(run)} of {len(rows)} comparisons were not run and are not drawn"
+    printed = [row for row in rows if row.outcome.published is not None]
     with plt.style.context(STYLE):
-        figure = draw(run or [row for row in rows if row[1].published is not None] or rows)
-        figure.suptitle(textwrap.fill(title, WIDE), fontsize=10)
+        figure = draw(run or printed or rows)
+        figure.suptitle(wrap_to_figure(figure, title, 10), fontsize=10)
         save(figure, csv)
 
 
-def _tidy(name: str, outcome: Any) -> dict[str, Any]:
+def _tidy(row: Row) -> dict[str, Any]:
+    outcome = row.outcome
     effect, low, high = outcome.found or (None, None, None)
     numbers = {"effect": effect, "low": low, "high": high, "published": outcome.published}
     numbers["source"] = outcome.comparison.get("source")
-    return {"comparison": name, "unit": outcome.unit, "verdict": outcome.verdict, "n": len(outcome.values), **numbers}
+    named = {"claim": row.claim, "comparison": row.text}
+    return named | {"unit": outcome.unit, "verdict": outcome.verdict, "n": len(outcome.values), **numbers}
 
 
-def draw(rows: list[tuple[str, Any]]) -> Figure:
-    panels = {name: [row for row in rows if panel_of(row[1]) == name] for name in AXES}
-    panels = {name: there for name, there in panels.items() if there}
-    heights = [sum(height_of(text) for text, _ in there) + 2 for there in panels.values()]
+def merge_rows(rows: list[Row]) -> list[Row]:
+    """Return the rows, those that several claims share as one with all their names; rows of the same claims together."""
+    merged: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = (row.text, str(row.outcome.claimed), row.outcome.published)
+        before = merged.get(key)
+        if before is None:
+            merged[key] = row
+        elif row.claim not in before.claim.split("; "):
+            merged[key] = replace(before, claim=f"{before.claim}; {row.claim}")
+    order = list(dict.fromkeys(row.claim for row in merged.values()))
+    return sorted(merged.values(), key=lambda row: order.index(row.claim))
+
+
+def draw(rows: list[Row]) -> Figure:
+    panels = {name: merge_rows([row for row in rows if panel_of(row.outcome) == name]) for name in AXES}
+    panels = {name: in_panel for name, in_panel in panels.items() if in_panel}
+    heights = [_heights(in_panel)[-1] + 2 for in_panel in panels.values()]
     figure, axes = plt.subplots(
         len(panels), 1, figsize=(9.4, ROW * sum(heights) + 0.7), squeeze=False, height_ratios=heights, sharex=False
     )
-    for axis, (name, there) in zip(axes[:, 0], panels.items(), strict=True):
-        _panel(axis, there, name)
+    for axis, (name, in_panel) in zip(axes[:, 0], panels.items(), strict=True):
+        _panel(axis, in_panel, name)
+    verdicts = {row.outcome.verdict for row in rows}
     marks: list[Line2D | Patch] = [
         Line2D([], [], label=name, **mark)
         for name, mark in MARKERS.items()
-        if name != NOT_HERE or name in {outcome.verdict for _, outcome in rows}
+        if name != NOT_HERE or name in verdicts
     ]
-    places = dict.fromkeys(outcome.printed_in for _, outcome in rows if outcome.published is not None)
+    places = dict.fromkeys(row.outcome.printed_in for row in rows if row.outcome.published is not None)
     marks += [Line2D([], [], label=place, **_printed_mark(place)) for place in places]
     marks += [Patch(color="0.92", label="where the claim puts it")]
-    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7)
+    add_legend_below(figure, marks)
     return figure
 
 
@@ -91,7 +120,7 @@ def _printed_mark(place: str) -> dict[str, Any]:
 
 def label_of(text: str) -> str:
     """Return what a comparison is called on lines that leave the drawing its place."""
-    broken = text.replace(") − (", ")\n− (").split("\n")
+    broken = text.replace(" = ", "\u00a0=\u00a0").replace(") − (", ")\n− (").split("\n")
     return "\n".join(line for part in broken for line in textwrap.wrap(part, WIDE))
 
 
@@ -106,14 +135,26 @@ def panel_of(outcome: Any) -> str:
     return "many points" if far else outcome.unit
 
 
-def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
-    ends = list(itertools.accumulate(height_of(text) for text, _ in rows))
-    places = [
-        end - height_of(text) / 2 - 0.5 for end, (text, _) in zip(ends, rows, strict=True)
-    ]  # a row is as high as its text
-    for y, (_, outcome) in zip(places, rows, strict=True):
+def _heights(rows: list[Row]) -> list[float]:
+    """Return how far down each row of a panel ends; above the first of a claim there is a line for its name."""
+    own = [height_of(row.text) for row in rows]
+    named = [0 if before and before.claim == row.claim else height_of(row.claim) for before, row in _with_previous(rows)]
+    return list(itertools.accumulate(map(sum, zip(own, named, strict=True))))
+
+
+def _with_previous(rows: list[Row]) -> Iterator[tuple[Row | None, Row]]:
+    return zip([None, *rows], rows, strict=False)
+
+
+def _panel(axis: Axes, rows: list[Row], name: str) -> None:
+    """Draw the rows of one unit, each claim's name in bold above its own."""
+    ends = _heights(rows)
+    # A row is as high as its text.
+    places = [end - height_of(row.text) / 2 - 0.5 for end, row in zip(ends, rows, strict=True)]
+    for y, row in zip(places, rows, strict=True):
+        outcome = row.outcome
         if outcome.published is not None:
-            axis.plot(outcome.published, y, markersize=5, zorder=4, **_printed_mark(outcome.printed_in))
+            axis.plot(outcome.published, y, markersize=7, zorder=6, **_printed_mark(outcome.printed_in))
         if outcome.found is None:
             continue
         mark = MARKERS[outcome.verdict]
@@ -131,16 +172,29 @@ def _panel(axis: Axes, rows: list[tuple[str, Any]], name: str) -> None:
         axis.xaxis.set_minor_locator(NullLocator())
         none = 1
     axis.axvline(none, color="0.6", linewidth=0.8, zorder=1)
-    numbers = [f"n = {len(outcome.values)}" if outcome.found else "not run" for _, outcome in rows]
-    texts = [f"{label_of(text)}   {number}" for (text, _), number in zip(rows, numbers, strict=True)]
-    axis.set_yticks(places, texts, fontsize=6.5)
+    _label_rows(axis, rows, places)
     axis.grid(visible=False, axis="y")
     if not axis.get_lines()[:-1]:  # nothing there but the line of no effect
         axis.set_xlim(none - 0.9, none + 0.9)
     left, right = axis.get_xlim()
-    for y, (_, outcome) in zip(places, rows, strict=True):
-        claimed = outcome.claimed
+    for y, row in zip(places, rows, strict=True):
+        claimed = row.outcome.claimed
         low = left if claimed["above"] is None else max(left, claimed["above"])
         high = right if claimed["below"] is None else min(right, claimed["below"])
         axis.barh(y, high - low, left=low, height=0.8, color="0.92", zorder=0)
     axis.set_xlim(left, right)
+
+
+def _label_rows(axis: Axes, rows: list[Row], places: list[float]) -> None:
+    """Write the names of claims and what is compared to the left of a panel."""
+    ticks: list[tuple[float, str, str]] = []
+    for (before, row), place in zip(_with_previous(rows), places, strict=True):
+        if before is None or before.claim != row.claim:
+            above = place - height_of(row.text) / 2 - height_of(row.claim) / 2
+            ticks.append((above, label_of(row.claim), "bold"))
+        n = f"n = {len(row.outcome.values)}" if row.outcome.found else "not run"
+        ticks.append((place, f"{label_of(row.text)}   {n}", "normal"))
+    axis.set_yticks([place for place, _, _ in ticks], [text for _, text, _ in ticks], fontsize=6.5)
+    axis.tick_params(axis="y", length=0)
+    for label, (_, _, weight) in zip(axis.get_yticklabels(), ticks, strict=True):
+        label.set_fontweight(weight)

@@ -126,16 +126,18 @@ class Named(NamedTuple):
 
 
 EXAMPLES = {"train": "training", "validation": "held-out", "test": "test"}
+METRICS = {"top1": "accuracy", "top5": "top-5 accuracy"}
+WEIGHTS = {"last_step": " at the last step", "averaged": " of averaged weights", "best_epoch": " at the best epoch"}
 
 
 def called(comparison: Spec) -> str:
-    """Call the accuracy that is compared: test top1; averaged held-out top1; top1, training less held-out."""
-    weights = f"{comparison['weights'].replace('_', ' ')} " if "weights" in comparison else ""
+    """Call the accuracy that is compared: test accuracy; accuracy of averaged weights, training less held-out."""
+    metric, weights = METRICS[comparison["metric"]], WEIGHTS.get(comparison.get("weights", ""), "")
     split = EXAMPLES[comparison.get("split", "test")]
     spent = f" where ε = {comparison['spent']:g} was spent" if "spent" in comparison else ""
     if other := comparison.get("less"):
-        return f"{weights}{comparison['metric']}, {split} less {EXAMPLES.get(other, other.replace('_', ' '))}{spent}"
-    return f"{weights}{split} {comparison['metric']}{spent}"
+        return f"{metric}{weights}, {split} less {EXAMPLES.get(other, other.replace('_', ' '))}{spent}"
+    return f"{split} {metric}{weights}{spent}"
 
 
 def text_of(value: Any) -> str:

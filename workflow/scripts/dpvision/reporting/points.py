@@ -1,7 +1,8 @@
 """Points of sweeps: where a cell stands on an axis, what its search found, and axes and lines that print in black and white."""
 
+import math
 from collections.abc import Iterable, Iterator
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,11 @@ import pandas as pd
 from dpvision.config.artifacts import SPENT
 from dpvision.files import read_json
 from dpvision.plan.specs import Spec
+from dpvision.reporting.coordinates import called
 
-CALLED = {
-    "dataset": "data set",
-    "epsilon": "ε",
-    "sigma": "noise multiplier σ",
-    "steps": "steps",
-    "epochs": "epochs",
-    "learning_rate": "learning rate",
-    "recipe.batch": "expected batch size",
-    "recipe.optimizer.learning_rate": "learning rate",
-    "recipe.clip": "clipping norm C",
-    "recipe.augmentation.views": "augmentation multiplicity",
-    "mu": "μ of Gaussian differential privacy",
-    "model.depth": "depth",
-    "model.width": "width",
-    "train": "trained:",
-    "start": "network, and what it saw before",
-}
 WIDE = 8  # times the least number is the greatest on an axis by powers
+# Values that have a tick each, and the least share of an axis between two of them.
+MOST_TICKS, CLOSE = 10, 0.04
 LOOKS: list[dict[str, Any]] = [
     {"color": "#1f4e8c", "linestyle": "-", "marker": "o"},
     {"color": "#e07b00", "linestyle": "--", "marker": "s"},
@@ -37,11 +24,6 @@ LOOKS: list[dict[str, Any]] = [
     {"color": "#8a2f6b", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "v"},
     {"color": "#000000", "linestyle": (0, (1, 2)), "marker": "P"},
 ]
-
-
-def called(name: str) -> str:
-    """Return what people call a coordinate, or a number of a ledger."""
-    return CALLED.get(name, name)
 
 
 def looks() -> Iterator[dict[str, Any]]:
@@ -127,17 +109,25 @@ def best_trial(trials: pd.DataFrame, values: dict[str, Any]) -> dict[str, Any]:
 # --- axes ---
 
 
-def set_axis(axis: Any, which: str, values: Iterable[Any]) -> None:
-    """Make an axis by powers of two or ten where its numbers are wide apart, with a tick at each where they are few."""
-    numbers = sorted({float(value) for value in values if not pd.isna(value)})
-    positive = [number for number in numbers if number > 0]
-    if not positive or positive[-1] < WIDE * positive[0]:
-        return
-    base = 2 if positive[-1] < 1000 * positive[0] or all(_is_power_of_two(number) for number in positive) else 10
-    getattr(axis, f"set_{which}scale")("log", base=base)
-    if which == "x" and len(numbers) <= 10:
-        ticks = [at_zero(numbers) if number == 0 else number for number in numbers]
-        axis.set_xticks(ticks, ["none" if number == 0 else f"{number:g}" for number in numbers])
+def set_axis(axis: Any, which: str, values: Iterable[Any], beside: Iterable[Any] = ()) -> None:
+    """Scale an axis to what was run, and give the x axis one tick for each value that was run.
+
+    Args:
+        axis: The panel.
+        which: Its axis, `x` or `y`. Ticks are set for `x` alone.
+        values: The numbers that were run; 0 stands for none.
+        beside: Other numbers on the same axis, such as those in print. They get no tick of their own.
+    """
+    numbers = _distinct(values)
+    every = _distinct([*numbers, *beside])
+    positive = [number for number in every if number > 0]
+    logarithmic = _needs_powers(every)
+    if logarithmic:
+        base = 2 if positive[-1] < 1000 * positive[0] or all(_is_power_of_two(number) for number in positive) else 10
+        getattr(axis, f"set_{which}scale")("log", base=base)
+    places = [at_zero(positive) if number == 0 and logarithmic else number for number in numbers]
+    if which == "x" and len(numbers) <= MOST_TICKS and _are_apart(places, logarithmic):
+        axis.set_xticks(places, ["none" if number == 0 else f"{number:g}" for number in numbers])
         axis.minorticks_off()
 
 
@@ -148,10 +138,25 @@ def at_zero(numbers: Iterable[float]) -> float:
 
 def on_axis(values: pd.Series, every: Iterable[Any]) -> pd.Series:
     """Return where values stand on an axis that has `every` value."""
-    numbers = [float(value) for value in every if not pd.isna(value)]
+    numbers = _distinct(every)
+    return values.where(values != 0, at_zero(numbers)) if _needs_powers(numbers) else values
+
+
+def _distinct(values: Iterable[Any]) -> list[float]:
+    """Return the numbers among some values, each once, from the least to the greatest."""
+    return sorted({float(value) for value in values if not pd.isna(value)})
+
+
+def _needs_powers(numbers: list[float]) -> bool:
+    """Tell whether an axis is by powers: its numbers are wide apart, or 0 among them stands for none."""
     positive = [number for number in numbers if number > 0]
-    by_powers = bool(positive) and max(positive) >= WIDE * min(positive)
-    return values.where(values != 0, at_zero(positive)) if by_powers else values
+    return bool(positive) and (0 in numbers or positive[-1] >= WIDE * positive[0])
+
+
+def _are_apart(places: list[float], logarithmic: bool) -> bool:
+    """Tell whether the labels of ticks at these places have room beside each other."""
+    at = [math.log(place) for place in places] if logarithmic else places
+    return all(right - left >= CLOSE * (at[-1] - at[0]) for left, right in pairwise(at))
 
 
 def _is_power_of_two(number: float) -> bool:

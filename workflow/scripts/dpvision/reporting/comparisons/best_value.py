@@ -9,6 +9,7 @@ from dpvision.config.base import Distinct
 from dpvision.config.comparisons import Fault, OfAccuracy, OfOne, Side, positive
 from dpvision.config.metrics import Examples
 from dpvision.plan.specs import Spec
+from dpvision.reporting import coordinates
 from dpvision.reporting.measures import Named, Observed, accuracy, called, observed_within, text_of, work_of
 from dpvision.reporting.records import Records
 
@@ -110,8 +111,9 @@ def described(comparison: Spec, named: Named) -> str:
 
 
 def best_called(comparison: Spec) -> str:
-    """Call a best value: best recipe.optimizer.learning_rate of 1 to 8 by validation top1."""
+    """Call a best value: best learning rate of 1 to 8 by held-out accuracy."""
+    key = coordinates.called(comparison["key"])
     if "among" not in comparison:
-        return f"best {comparison['key']} by its search"
+        return f"best {key} by its search"
     values = comparison["among"]
-    return f"best {comparison['key']} of {text_of(values[0])} to {text_of(values[-1])} by {called(comparison)}"
+    return f"best {key} of {text_of(values[0])} to {text_of(values[-1])} by {called(comparison)}"

@@ -16,6 +16,15 @@ PRINTED = {  # number in hessian.json -> metric in published.yaml
     "condition_smallest_positive_to_largest": "condition_number",
     "condition_most_negative_to_largest": "condition_number",
 }
+CALLED = {
+    "trace": "trace of the Hessian",
+    "trace_full": "trace of the Hessian, all samples",
+    "lambda_max_power": "largest eigenvalue",
+    "ritz_negative": "negative eigenvalues",
+    "condition_largest_to_smallest_magnitude": "condition number, largest to smallest",
+    "condition_smallest_positive_to_largest": "condition number, smallest positive to largest",
+    "condition_most_negative_to_largest": "condition number, most negative to largest",
+}
 
 
 class Options(OfPair):
@@ -58,4 +67,4 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 
 def described(comparison: Spec, named: Named) -> str:
-    return f"{comparison['quantity'].replace('_', ' ')}, {named.sides[0]} / {named.sides[1]}{named.where}"
+    return f"{CALLED[comparison['quantity']]}, {named.sides[0]} / {named.sides[1]}{named.where}"

@@ -64,6 +64,17 @@ class Options(OfOne):
 
 
 UNIT = "activation"
+CALLED = {
+    "V_R": "residual path",
+    "V_F": "convolutional path",
+    "V_A": "sum of both paths",
+    "V_A^S": "sum after ScaleNorm",
+    "mean": "mean activation",
+    "std": "standard deviation of activations",
+    "positive": "share of activations above zero",
+    "skewness": "skewness of activations",
+    "asymmetry": "skewness of activations without its sign",
+}
 in_print = less
 
 
@@ -105,5 +116,5 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 
 def described(comparison: Spec, named: Named) -> str:
-    places = [f"{place} of {name}" for place, name in zip(comparison["places"], named.sides, strict=True)]
-    return f"{comparison['moment']}, {' − '.join(places)}{named.where}"
+    places = [f"{CALLED[place]} of {name}" for place, name in zip(comparison["places"], named.sides, strict=True)]
+    return f"{CALLED[comparison['moment']]}, {' − '.join(places)}{named.where}"

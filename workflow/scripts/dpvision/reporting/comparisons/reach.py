@@ -23,6 +23,7 @@ class Options(OfPair):
 
 
 UNIT = {"epoch": "epochs", "epsilon": "ε"}
+CALLED = {"epoch": "epochs", "epsilon": "ε spent"}
 in_print = less
 
 
@@ -43,4 +44,5 @@ def observed(comparison: Spec, records: Records) -> Observed:
 
 
 def described(comparison: Spec, named: Named) -> str:
-    return f"{comparison['unit']} at the lower of both last accuracies, {named.sides[0]} − {named.sides[1]}{named.where}"
+    until = f"{CALLED[comparison['unit']]} until the lower final accuracy of the two"
+    return f"{until}, {named.sides[0]} − {named.sides[1]}{named.where}"

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from dpvision.config.comparisons import AlongNumbers, OfAccuracy, Side
 from dpvision.plan.specs import Spec
+from dpvision.reporting import coordinates
 from dpvision.reporting.measures import Named, Observed, accuracy, called, observed_within, text_of
 from dpvision.reporting.records import Records
 
@@ -48,7 +49,7 @@ def described(comparison: Spec, named: Named) -> str:
 
 
 def along(comparison: Spec, named: Named) -> str:
-    """Say which cells are compared along what: recipe.batch from 256 to 4096, WRN-16-4 (cifar10, ε = 8, ...) to ..."""
+    """Say which cells are compared along what: expected batch size from 256 to 4096, WRN-16-4 (ε = 8, ...) to ..."""
     ends = f"from {text_of(comparison['over'][0])} to {text_of(comparison['over'][-1])}"
     first, last = named.only(0, -1).sides
-    return f"{comparison['along']} {ends}, {first} to {last}{f': {named.shared}' if named.shared else ''}"
+    return f"{coordinates.called(comparison['along'])} {ends}, {first} to {last}{f': {named.shared}' if named.shared else ''}"

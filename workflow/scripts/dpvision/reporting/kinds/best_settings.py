@@ -57,6 +57,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw a panel for each setting, both axes by powers of two."""
     import matplotlib.pyplot as plt
 
+    from dpvision.reporting.figures import add_legend_below
     from dpvision.reporting.points import called, line_name, looks, on_axis, set_axis
 
     figure, axes = plt.subplots(1, 3, figsize=(10.8, 3.4))
@@ -81,7 +82,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
         axis.set_ylim(frame[column].astype(float).min() / 2, 2 * top)
         axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.set(xlabel=called(frame["x_is"].iloc[0]), title=title)
-    axes[0].legend(loc="best", fontsize=7)
+    add_legend_below(figure)
     return figure
 
 

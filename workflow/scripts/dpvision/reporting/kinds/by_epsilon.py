@@ -65,18 +65,21 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw a panel for each value of one coordinate, a line for each value of the other, over ε."""
     import matplotlib.pyplot as plt
 
+    from dpvision.reporting.figures import add_legend_below
     from dpvision.reporting.points import called, looks, metric_name, set_axis
 
     panels = list(frame.groupby("panel"))
+    # One legend explains all panels, so that a line looks the same in each.
+    look_of = dict(zip(sorted(frame["line"].unique()), looks(), strict=False))
     figure, axes = plt.subplots(1, len(panels), figsize=(1.2 + 3.6 * len(panels), 3.6), squeeze=False, sharey=True)
     for axis, (panel, part) in zip(axes[0], panels, strict=True):
-        for (line, points), look in zip(part.groupby("line"), looks(), strict=False):
+        for line, points in part.groupby("line"):
             bars = {} if points["spread"].isna().all() else {"yerr": points["spread"]}
             name = f"{called(points['line_is'].iloc[0])} {line:g}"
-            axis.errorbar(points["level"], points["value"], **bars, capsize=2, markersize=4, label=name, **look)
+            axis.errorbar(points["level"], points["value"], **bars, capsize=2, markersize=4, label=name, **look_of[line])
         set_axis(axis, "x", part["level"])
         said = "none" if panel == 0 else f"{panel:g}"
         axis.set(xlabel="ε spent", title=f"{called(part['panel_is'].iloc[0])}: {said}")
     axes[0, 0].set_ylabel(f"{metric_name(frame.iloc[0].to_dict())}\naccuracy (%)")
-    axes[0, 0].legend(loc="best", fontsize=7)
+    add_legend_below(figure)
     return figure

@@ -41,6 +41,16 @@ ELSEWHERE = "the authors' numbers are of another data set"
 NONE_OF = "the authors' notebook has no pair with: {}"
 OPTIONS = ("connection", "width", "depth", "pool", "norm", "activation")
 PRIVACY = {True: "private", False: "not private"}
+# What people call a component and its values. A simulation is not private, so that panels say what was trained with noise.
+CALLED = {
+    "ratio": "width to depth",
+    "connection": "connection between layers",
+    "norm": "normalisation",
+    "activation": "activation",
+    "pool": "pooling",
+    "privacy": "",
+}
+VALUES = {"relu": "ReLU", "leaky_relu": "leaky ReLU", "selu": "SELU", "private": "with noise", "not private": "without noise"}
 ORDER = {
     "connection": ["none", "skip", "residual", "dense"],
     "norm": ["none", "instance", "layer", "group", "batch"],
@@ -90,36 +100,53 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw a panel each for private and not private; of privacy itself one with both."""
     import matplotlib.pyplot as plt
 
+    from dpvision.reporting.figures import add_legend_below
+
     x = frame["component"].iloc[0]
     panels = [(str(name), part) for name, part in frame.groupby("privacy", sort=False)] if x != "privacy" else [("", frame)]
     panels = [panel for panel in panels if x == "ratio" or any(_lines(panel[1], x))] or panels[:1]
     figure, axes = plt.subplots(1, len(panels), figsize=(1.2 + 4.4 * len(panels), 3.6), squeeze=False)
     for axis, (title, part) in zip(axes[0], panels, strict=True):
-        _draw_panel(axis, part, x, elsewhere=AUTHORS not in set(frame["of"]))
-        axis.set(title=title, xlabel="width to depth" if x == "ratio" else x)
+        notice = _draw_panel(axis, part, x, elsewhere=AUTHORS not in set(frame["of"]))
+        axis.set(title=VALUES.get(title, title), xlabel="\n".join(filter(None, [CALLED[x], notice])))
     axes[0, 0].set_ylabel("validation accuracy (%)")
+    add_legend_below(figure)
     return figure
 
 
-def _draw_panel(axis: Any, part: "pd.DataFrame", x: str, elsewhere: bool) -> None:
-    """Draw ours, and the authors' beside; say what they have no number of. `elsewhere`: they have none of these data."""
-    there = part[part["x"].notna()]
+def _draw_panel(axis: Any, part: "pd.DataFrame", x: str, elsewhere: bool) -> str:
+    """Draw our networks and those of the authors' notebook.
+
+    Args:
+        axis: The panel.
+        part: The rows of the networks in this panel.
+        x: The component.
+        elsewhere: The authors have no number of these data.
+
+    Returns:
+        A sentence on what the authors have no number of; empty if nothing is missing.
+    """
+    networks = part[part["x"].notna()]
     if x == "ratio":
-        _draw_ratios(axis, there)
-        return
-    of_authors: set = set()
-    for of, line in _lines(there, x):
-        places = line["x"].map(ORDER[x].index).sort_values(kind="stable")
+        _draw_ratios(axis, networks)
+        return ""
+    lines = list(_lines(networks, x))
+    in_lines = {value for _, line in lines for value in line["x"]}
+    # A value in no line has no point: as a tick it would look like one that lines pass over.
+    values = [value for value in ORDER[x] if value in in_lines]
+    of_authors = {value for of, line in lines if of == AUTHORS for value in line["x"]}
+    for of, line in lines:
+        places = line["x"].map(values.index).sort_values(kind="stable")
         first = of not in axis.get_legend_handles_labels()[1]
         axis.plot(places, line.loc[places.index, "accuracy"], label=of if first else None, **LOOKS[of])
-        of_authors.update(line["x"] if of == AUTHORS else ())
-    axis.margins(y=0.15)  # for the words below
-    axis.set(xticks=range(len(ORDER[x])), xticklabels=ORDER[x], xlim=(-0.5, len(ORDER[x]) - 0.5))
-    axis.legend(loc="best")
-    absent = [name for name in ORDER[x] if name not in of_authors and name in set(there["x"])]
-    if absent:
-        said = ELSEWHERE if elsewhere else NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
-        axis.text(0.02, 0.02, said, transform=axis.transAxes, fontsize=7)
+    axis.set_xticks(range(len(values)), [VALUES.get(value, value) for value in values])
+    axis.set_xlim(-0.5, len(values) - 0.5)
+    absent = [VALUES.get(value, value) for value in values if value not in of_authors]
+    if not absent:
+        return ""
+    if elsewhere:
+        return ELSEWHERE
+    return NONE_OF.format(", ".join(absent)) if of_authors else NO_PAIR
 
 
 def _lines(part: "pd.DataFrame", x: str) -> "Iterator[tuple[str, pd.DataFrame]]":
@@ -138,5 +165,5 @@ def _draw_ratios(axis: Any, there: "pd.DataFrame") -> None:
         name = "no connection" if connection == "none" else connection
         axis.plot(rows["x"].astype(float), rows["accuracy"], MARKS[str(connection)], label=f"{name}, {of}", **look)
     axis.set_xscale("log", base=2)
+    axis.xaxis.set_major_formatter("{x:g}")
     axis.axvline(1, color="0.6", linewidth=0.8, zorder=0)
-    axis.legend(loc="best", fontsize=6)

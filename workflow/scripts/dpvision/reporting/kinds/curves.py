@@ -55,20 +55,24 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw the median over the seeds of the last column, and their range as a band; a panel a data set and ε."""
     import matplotlib.pyplot as plt
 
-    from dpvision.reporting.figures import ARMS, cells_in
+    from dpvision.reporting.figures import ARMS, add_legend_below, cells_in
 
     metric = frame.columns[-1]
     panels: dict[str, list] = {}
     for name, cell, arm in cells_in(frame, labels):
         panels.setdefault(cell, []).append((name, arm))
+    # One legend explains all panels, so that an arm looks the same in each.
+    names = dict.fromkeys(name for arms in panels.values() for name, _ in arms)
+    looks = dict(zip(names, cycle(ARMS), strict=False))
     figure, axes = plt.subplots(1, len(panels), figsize=(1.2 + 3.8 * len(panels), 3.0), squeeze=False)
     for axis, (cell, arms) in zip(axes[0], panels.items(), strict=True):
-        for (name, arm), style in zip(arms, cycle(ARMS), strict=False):
+        for name, arm in arms:
+            style = looks[name]
             seeds = (100 * arm.pivot(index="epoch", columns="seed", values=metric)).agg(["median", "min", "max"], axis=1)
             axis.plot(seeds.index, seeds["median"], label=f"{name} ({_count(arm, metric)})", **style)
             axis.fill_between(seeds.index, seeds["min"], seeds["max"], color=style["color"], alpha=0.15, linewidth=0)
         axis.set(title=cell, xlabel="epoch", ylabel=_called(metric))
-        axis.legend(loc="lower right")
+    add_legend_below(figure)
     return figure
 
 

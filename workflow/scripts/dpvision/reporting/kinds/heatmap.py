@@ -51,6 +51,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw curves on the left and the map, with its numbers, on the right."""
     import matplotlib.pyplot as plt
 
+    from dpvision.reporting.figures import add_legend_below
     from dpvision.reporting.points import called, looks, metric_name, set_axis
 
     x_is, y_is = frame["x_is"].iloc[0], frame["y_is"].iloc[0]
@@ -61,7 +62,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
         left.errorbar(line["x"], line["value"], **bars, capsize=2, markersize=4, label=f"{called(y_is)} {y:g}", **look)
     set_axis(left, "x", frame["x"])
     left.set(xlabel=called(x_is), ylabel=f"{metric_name(frame.iloc[0].to_dict())} accuracy (%)")
-    left.legend(loc="best", fontsize=7)
+    add_legend_below(figure)
     _draw_map(right, frame.pivot_table(index="y", columns="x", values="value"))
     right.set(xlabel=called(x_is), ylabel=called(y_is))
     return figure

@@ -64,7 +64,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw our points and the authors' as lines over ε; other works as lines, too, or as points with their names."""
     import matplotlib.pyplot as plt
 
-    from dpvision.reporting.figures import ARMS
+    from dpvision.reporting.figures import ARMS, add_legend_below
     from dpvision.reporting.points import set_axis
 
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
@@ -86,5 +86,5 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
             axis.annotate(str(model), (x.iloc[0], y.iloc[0]), xytext=(4, 3), textcoords="offset points", fontsize=7)
     set_axis(axis, "x", frame["epsilon"])
     axis.set(xlabel="ε", ylabel="accuracy (%)")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=7)  # lines may be anywhere above
+    add_legend_below(figure)
     return figure

@@ -49,7 +49,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw each trial, and the best so far."""
     import matplotlib.pyplot as plt
 
-    from dpvision.reporting.figures import ARMS, cells_in
+    from dpvision.reporting.figures import ARMS, add_legend_below, cells_in
 
     columns = frame.columns[frame.columns.get_loc("seed") :]
     keys = [key for key in columns if "." in key]  # model.groups and the like
@@ -64,16 +64,16 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
         axes[0, -1].step(trials["trial"], best, where="post", label=f"{name}, best so far", **style)
         for axis, key in zip(axes[0], [*keys, "trial"], strict=True):
             at = trials["trial"] if key == "trial" else _places(axis, key, finished[key], trials[key], 0.12 * (i - 0.5))
-            for state, marker in (("complete", "os^D"[i % 4]), ("pruned", "x")):
+            for state, marker in (("complete", "os^D"[i % 4]), ("pruned", "x+1|"[i % 4])):
                 there = trials["state"] == state
                 label = f"{name}{', given up' if state == 'pruned' else ''}"
                 shown = label if there.any() and key != "trial" else None
-                axis.plot(at[there], trials["accuracy"][there], marker, color=style["color"], markersize=5, label=shown)
+                look = {"color": style["color"], "markersize": 5 + 2 * (i % 4), "fillstyle": "none"}
+                axis.plot(at[there], trials["accuracy"][there], marker, label=shown, **look)
     axes[0, 0].set_ylabel("validation accuracy (%)")
     axes[0, -1].set_xlabel("trial")
     axes[0, -1].xaxis.get_major_locator().set_params(integer=True)
-    for axis in axes[0]:
-        axis.legend(loc="best")
+    add_legend_below(figure)
     return figure
 
 
@@ -82,7 +82,9 @@ def _places(axis: Any, key: str, every: "pd.Series", values: "pd.Series", aside:
     has a place, numbers in order, then words, and the searches stand side by side."""
     import pandas as pd
 
-    axis.set_xlabel(key)
+    from dpvision.reporting.points import called
+
+    axis.set_xlabel(called(key))
     numbers = pd.to_numeric(every.dropna(), errors="coerce")
     if numbers.notna().all() and ((numbers % 1 != 0).any() or numbers.nunique() > MANY):
         if numbers.min() > 0 and numbers.max() > WIDE * numbers.min():

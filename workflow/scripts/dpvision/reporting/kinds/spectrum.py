@@ -49,7 +49,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     import numpy as np
 
     from dpvision.curvature.spectrum import density
-    from dpvision.reporting.figures import ARMS, cells_in
+    from dpvision.reporting.figures import ARMS, add_legend_below, cells_in
 
     cells = cells_in(frame, labels)
     low, high = frame["ritz_value"].min(), frame["ritz_value"].max()
@@ -63,6 +63,6 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
             axis.plot(grid, np.maximum(heights, FLOOR), label=f"seed {seed}", linewidth=1.2, **style)
         axis.set(yscale="log", ylim=(FLOOR, None), ylabel="density", title=f"{name}, {cell}")
         axis.axvline(0, color="0.6", linewidth=0.8, zorder=0)
-    axes[0, 0].legend(loc="upper right")
+    add_legend_below(figure)
     axes[-1, 0].set_xlabel("eigenvalue")
     return figure

@@ -100,6 +100,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
     """Draw a panel for each thing that is swept."""
     import matplotlib.pyplot as plt
 
+    from dpvision.reporting.figures import add_legend_below
     from dpvision.reporting.points import called, set_axis
 
     panels = list(frame.groupby("panel", sort=False))
@@ -111,10 +112,10 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
             known = labels["models"] | labels.get("starts", {})
             axis.set_xticks(range(len(words)), [known.get(word, word) for word in words], fontsize=6, rotation=15)
         else:
-            set_axis(axis, "x", part.loc[part["of"] == OURS, "x"])
+            set_axis(axis, "x", part.loc[part["of"] == OURS, "x"], beside=part["x"])
         axis.set_xlabel(called(str(name)))
     axes[0, 0].set_ylabel("accuracy (%)")
-    axes[0, 0].legend(loc="best", fontsize=7)
+    add_legend_below(figure)
     return figure
 
 
