@@ -589,7 +589,10 @@ def test_two_sides_of_a_page_that_differ_read_differently(written):
     [
         ({}, "test accuracy"),
         ({"split": "validation"}, "held-out accuracy"),
-        ({"split": "train", "less": "validation", "weights": "averaged"}, "accuracy of averaged weights, training less held-out"),
+        (
+            {"split": "train", "less": "validation", "weights": "averaged"},
+            "accuracy of averaged weights, training less held-out",
+        ),
     ],
 )
 def test_what_an_accuracy_is_of_is_said(said, called):
@@ -678,7 +681,9 @@ def test_comparisons_are_named_in_words_of_people():
         comparison("trend", *batches(4096, 256), along="recipe.batch", over=[256, 4096]),
     ]
     texts = [described(one, labels) for one in named]
-    for text, words in zip(texts, ("largest eigenvalue", "negative eigenv", "ε spent", "after ScaleNorm", "batch size"), strict=True):
+    for text, words in zip(
+        texts, ("largest eigenvalue", "negative eigenv", "ε spent", "after ScaleNorm", "batch size"), strict=True
+    ):
         assert words in text and "Handwritten digits" in text
     assert not re.search(r"V_A|lambda|ritz|epsilon|std|recipe\.|top1", " ".join(texts))
 

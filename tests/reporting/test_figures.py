@@ -275,7 +275,7 @@ def test_a_search_over_ranges_has_axes_of_numbers_and_an_arm_for_each_search(tmp
         cell["at"] |= {"model": "resnet9", "epsilon": level, "sigma": 1.0}
     frame = ALL["search"].read(spec, inputs)
     figure = ALL["search"].draw(frame, LABELS)
-    rate, clip, epochs, history = figure.axes
+    rate, clip, epochs, _ = figure.axes
     assert (rate.get_xscale(), clip.get_xscale()) == ("log", "linear")
     assert list(clip.get_lines()[0].get_xdata()) == [1.5, 19.5]
     assert [label.get_text() for label in epochs.get_xticklabels()] == ["10", "11", "12"]

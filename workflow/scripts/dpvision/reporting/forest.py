@@ -102,9 +102,7 @@ def draw(rows: list[Row]) -> Figure:
         _panel(axis, in_panel, name)
     verdicts = {row.outcome.verdict for row in rows}
     marks: list[Line2D | Patch] = [
-        Line2D([], [], label=name, **mark)
-        for name, mark in MARKERS.items()
-        if name != NOT_HERE or name in verdicts
+        Line2D([], [], label=name, **mark) for name, mark in MARKERS.items() if name != NOT_HERE or name in verdicts
     ]
     places = dict.fromkeys(row.outcome.printed_in for row in rows if row.outcome.published is not None)
     marks += [Line2D([], [], label=place, **_printed_mark(place)) for place in places]
