@@ -1,5 +1,6 @@
 """The ledger says what was spent, by whom it is counted, and what it does not count."""
 
+import numpy as np
 import pytest
 from dp_accounting.dp_event import (
     ComposedDpEvent,
@@ -13,6 +14,7 @@ from dp_accounting.rdp import RdpAccountant
 from dpvision.privacy.accounting import ORDERS, Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
 from dpvision.privacy.ledger import (
+    FORMAT,
     PUBLIC_FEATURES,
     PUBLIC_START,
     choice_of,
@@ -33,18 +35,26 @@ SEARCH = {"study": "groups", "trials": 5, "sampling_rate": 0.02, "noise_multipli
 
 
 def test_every_number_that_the_guarantee_rests_on_is_there():
-    found = ledger(RUN, 1200, 1.5, BUDGET, 45_000, [])
+    found = ledger(RUN, 1000, 1.5, BUDGET, 45_000, [])
     assert found["private"]
     curve = Curve.of(RUN, 1e-5)
     spent = {"rdp": RUN.epsilon(1e-5), "prv": prv_epsilon(RUN, 1e-5), "pld": curve.epsilon(1e-5)}
     assert found["epsilon"] == {"target": 3.0, **spent}
     assert found["curve"] == curve.summary(1e-5)
-    assert found["steps"] == {"planned": 1200, "made": 1000}
+    assert found["steps"] == {"planned": 1000, "made": 1000}
     assert (found["examples"], found["sampling_rate"], found["noise_multiplier"]) == (45_000, 0.02, 1.7)
     assert (found["clip"], found["delta"], found["accountant"]) == (1.5, 1e-5, "rdp")
     assert found["neighbours"] == "add or remove one training example"
     assert found["sampling"].startswith("Poisson")
     assert found["searches"] == []
+    assert "stopped" not in found
+
+
+def test_large_delta_is_in_the_ledger():
+    large, small = (ledger(RUN, 1000, 1.5, BUDGET, count, []) for count in (45_000, 1000))
+    assert large["large_delta"].startswith("δ N = 0.45")
+    assert "large_delta" not in small
+    assert simulated_ledger(RUN, 1000, 1.5, BUDGET, 45_000, 8)["simulated"]["large_delta"] == large["large_delta"]
 
 
 def test_it_names_what_was_not_accounted_for():
@@ -132,6 +142,43 @@ def test_a_covered_search_is_charged_for_its_mean_number_of_trials_and_the_run()
     assert few == many
     assert few["epsilon_covered"] == epsilon_of(selection_rdp(dear.rdp(), 15) + RUN.rdp(), 1e-5)
     assert "must leave out" in few["meaning"]
+
+
+COVERED_BATCHES = {"space": {"recipe.batch": [50, 400], "recipe.clip": [1.0, 2.0]}, "trials": 15, "sampler": "covered"}
+
+
+@pytest.fixture
+def by_batch(run_spec):
+    """Make the ledger of a run whose batch a covered search found, of those that were possible."""
+
+    def make(batch: int, change=lambda privacy: None, written: int = FORMAT) -> dict:
+        search = {"run": run_spec({"data.validation": 437}), **COVERED_BATCHES}
+        values = {"recipe.batch": batch, "recipe.clip": 1.0}
+        privacy = price(search, [values])
+        change(privacy)
+        run = {**run_spec({f"recipe.{key.split('.')[1]}": value for key, value in values.items()})}
+        run["found_by"] = dict.fromkeys(values, "study")
+        best = {"study": {"values": values, "privacy": privacy}}
+        return spent(run, mechanism_of(run), best, written)["searches"][0]
+
+    return make
+
+
+def test_covered_search_counts_the_dearest_run_it_could_have_found(by_batch, run_spec):
+    possible = [mechanism_of(run_spec({"recipe.batch": batch})) for batch in (50, 400)]
+    dearest = np.maximum.reduce([mechanism.rdp() for mechanism in possible])
+    expected = epsilon_of(selection_rdp(dearest, 15) + dearest, 1e-4)
+    assert [by_batch(batch)["epsilon_covered"] for batch in (50, 400)] == [expected, expected]
+    older = [by_batch(batch, written=1)["epsilon_covered"] for batch in (50, 400)]
+    assert older == [epsilon_of(selection_rdp(dearest, 15) + mechanism.rdp(), 1e-4) for mechanism in possible]
+    assert min(older) < expected
+
+
+def test_covered_search_by_a_known_seed_is_priced_as_any_other(by_batch):
+    """Its best.json has no choices: its values came from the seed in its spec, and name the trial."""
+    priced = by_batch(50, change=lambda privacy: privacy["covered"].pop("choices"))
+    assert "epsilon_covered" not in priced
+    assert priced["epsilon_all_composed"] > 0
 
 
 def test_the_price_of_a_covered_search_is_that_of_another_accountant():

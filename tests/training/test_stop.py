@@ -2,13 +2,18 @@
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from dpvision.files import read_json, write_csv
+from dpvision.files import read_json, write_csv, write_json
 from dpvision.plan import Plan, specs
+from dpvision.privacy.accounting import prv_epsilon
+from dpvision.privacy.curve import Curve
+from dpvision.privacy.ledger import spent
+from dpvision.privacy.mechanism import mechanism_of
 from dpvision.training import run
 from dpvision.training.fit import Training
 from dpvision.verify.place import Place
@@ -51,16 +56,36 @@ def problems(root: Path, spec: specs.Spec) -> list[str]:
     return [str(found) for found in record(Place(root, root / "results", plan), ("train", name))]
 
 
-def test_the_ledger_says_what_was_planned_and_what_was_made(stopped):
+def test_stopped_run_states_the_epsilon_of_its_planned_steps(stopped):
+    """The data decided when it ended, so the ε of the steps made is no guarantee."""
     root, spec = stopped
     folder = root / "results/runs" / specs.run_name(spec)
     ledger, metrics = read_json(folder / "ledger.json"), read_json(folder / "metrics.json")
+    planned = mechanism_of(spec)
     assert ledger["steps"] == {"planned": 40, "made": 10}
-    assert ledger["epsilon"]["rdp"] < ledger["epsilon"]["target"]
+    curve = Curve.of(planned, 1e-4)
+    accountants = {"rdp": planned.epsilon(1e-4), "prv": prv_epsilon(planned, 1e-4), "pld": curve.epsilon(1e-4)}
+    assert ledger["epsilon"] == {"target": 7.42, **accountants}
+    assert ledger["curve"] == curve.summary(1e-4)
+    assert ledger["stopped"]["epsilon"]["rdp"] == replace(planned, steps=10).epsilon(1e-4) < ledger["epsilon"]["rdp"]
+    assert "no guarantee" in ledger["stopped"]["meaning"]
     assert any("after which epoch the training ends" in text for text in ledger["not_accounted"])
     assert metrics["last_step"]["step"] == 10
     with open(folder / "history.csv", encoding="utf-8") as file:
         assert [row["step"] for row in csv.DictReader(file)] == ["10"]
+
+
+def test_older_ledger_of_a_stopped_run_holds(stopped):
+    root, spec = stopped
+    file = root / "results/runs" / specs.run_name(spec) / "ledger.json"
+    text = file.read_text(encoding="utf-8")
+    older = spent(spec, replace(mechanism_of(spec), steps=10), {}, written=1)
+    assert older["epsilon"]["rdp"] < read_json(file)["epsilon"]["rdp"]
+    write_json(file, older)
+    assert problems(root, spec) == []
+    write_json(file, {**read_json(file), "format": 2})
+    assert any("epsilon.rdp, recomputed" in problem for problem in problems(root, spec))
+    file.write_text(text, encoding="utf-8")
 
 
 def test_its_record_holds_and_one_that_ends_elsewhere_does_not(stopped):

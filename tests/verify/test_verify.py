@@ -271,7 +271,8 @@ def test_an_epsilon_that_does_not_follow_from_its_ledger_is_found_by_each_accoun
 
 def test_a_ledger_without_the_privacy_curve_is_verified_by_what_it_names(damaged):
     ledger = damaged.run("ledger.json")
-    write_json(ledger, without_curve(read_json(ledger)))
+    added = ("format", "large_delta")
+    write_json(ledger, {key: value for key, value in without_curve(read_json(ledger)).items() if key not in added})
     assert not any("recomputed" in problem for problem in damaged.problems())
     damaged.edit(ledger, "epsilon", "prv", to=1.0)
     assert any("ledger.json: epsilon.prv, recomputed" in problem for problem in damaged.problems())

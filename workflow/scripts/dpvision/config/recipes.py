@@ -38,7 +38,7 @@ class Averaging(Strict):
 
 
 class Stop(Strict):
-    """An end of training before the planned steps, after an epoch: the ledger has both the planned and the made steps."""
+    """An end of training before the planned steps, after an epoch. The data decide when, so ε is that of the planned steps."""
 
     patience: Positive | None = None
     """Number of epochs without a better validation loss after which training ends; null: no such end."""

@@ -3,16 +3,25 @@
 import functools
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpvision.data.prepared import split_of
-from dpvision.plan import specs
+from dpvision.plan import space, specs
+from dpvision.plan.delta import describe_large_delta
 from dpvision.privacy.accounting import Mechanism, epsilon_of, prv_epsilon, selection_epsilon, selection_rdp
 from dpvision.privacy.curve import Curve
-from dpvision.privacy.mechanism import done, possible_trials, trial_mechanisms
+from dpvision.privacy.mechanism import done, possible_runs, possible_trials, trial_mechanisms
 from dpvision.training.schedules import follows_validation
+
+FORMAT = 2
+"""Number of a ledger's format, as its key `format` says it; it changes with every change of a number's meaning or of words.
+
+Ledgers of format 1 have no number. There ε of a run that `stop` ended is that of the steps made, ε with a covered search
+counts the run at the values that were found, and nothing is said of a large δ. `verify` computes them as they were written.
+"""
 
 NEIGHBOURS = "add or remove one training example"
 SAMPLING = "Poisson: each example joins a step with probability q, by its own coin"
@@ -41,6 +50,7 @@ UNCHOSEN = (
 )
 SEARCHED = "that ε is the one with what the searches spent, epsilon_covered or epsilon_all_composed, and not this run's alone"
 CHOSEN_BY = "that the examples that the search held out are public: it chose by them, without noise{trained}"
+AND_TRAINED_ON = ", and this run trains on them"
 SIMULATION = (
     "batch and noise are those of the training that is simulated divided by k, its steps are kept, so that every step has "
     "the same noise for its signal (Sander et al. 2023); the guarantee is that of what was done, which is next to none"
@@ -58,6 +68,10 @@ CHOOSES = {  # by specs.chooser
     None: NOTHING_CHOOSES,
 }
 STOPS = "the validation loss, without noise, also decides after which epoch the training ends"
+STOPPED = (
+    "what the steps made alone would spend; no guarantee, as the data decided when the training ended: epsilon, for all of "
+    "the planned steps, is the guarantee"
+)
 PUBLIC_START = (
     "the weights that it began with: taken as public; whatever data they were trained on is not protected by this run"
 )
@@ -74,10 +88,11 @@ READ = "the examples that the search held out and this run trains on: the search
 TRAINED_ON = READ + ", so that no ε with the search in it holds for them"
 
 COVERED = (
-    "epsilon_covered: the found values and this run, by composition; the search is the best of a geometric number of "
-    "independent trials with values drawn at random, and spends what the dearest trial and their mean number say (Papernot "
-    "and Steinke 2022, theorem 2). Their number and all trials but the best stay secret: a release must leave out the "
-    "search's own records. Accuracies on held-out examples count as public"
+    "epsilon_covered: the search and this run, by composition, this run at the dearest values that the search could have "
+    "found; the search is the best of a geometric number of independent trials with values drawn at random, from the operating "
+    "system's entropy, and spends what the dearest trial and their mean number say (Papernot and Steinke 2022, theorem 2). "
+    "Their number and all trials but the best stay secret: a release must leave out the search's own records. Accuracies on "
+    "held-out examples count as public"
 )
 COMPOSED = (
     "epsilon_all_composed: all trials and this run as one adaptive composition{holds}; "
@@ -88,16 +103,23 @@ HOLDS = ", which holds for this search"
 HOLDS_NOT = ". No ε here holds for " + READ
 
 
-def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict]) -> dict[str, Any]:
-    """Return the ledger of a run that made `mechanism.steps` steps; `found`: the best.json of each search that chose for it."""
+def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict], written: int = FORMAT) -> dict[str, Any]:
+    """Return the ledger of a run.
+
+    Args:
+        spec: The run's complete spec.
+        mechanism: q, σ and the steps that the run made, or None if the run has no budget.
+        found: The best.json of each search that chose for the run, by the search's name.
+        written: The format of the ledger.
+    """
     if mechanism is None:
         return no_ledger()
     arguments = (mechanism, specs.step_count(spec), spec["recipe"]["clip"], spec["budget"], specs.training_count(spec))
     if (divisor := specs.simulated(spec)) > 1:
-        return simulated_ledger(*arguments, divisor)
-    searches = [{"study": study, **best["privacy"]} for study, best in found.items()]
-    searches = [{**search, "trained_on": _trains_on_held_out(spec, search)} for search in searches]
-    said = ledger(*arguments, searches, specs.chooser(spec), stops=bool(spec["recipe"].get("stop")), steers=_steers(spec))
+        return simulated_ledger(*arguments, divisor, written)
+    searches = [_search_of(spec, study, best["privacy"], written) for study, best in found.items()]
+    stops = bool(spec["recipe"].get("stop"))
+    said = ledger(*arguments, searches, specs.chooser(spec), stops=stops, steers=_steers(spec), written=written)
     if not specs.is_repeatable(spec):
         del said["repeatable"]
         said["release"] = {"noise": SECRET, "needs": list(_needs(spec, searches))}
@@ -105,12 +127,29 @@ def spent(spec: specs.Spec, mechanism: Mechanism | None, found: dict[str, dict])
     return said
 
 
+def _search_of(spec: specs.Spec, study: str, privacy: dict[str, Any], written: int) -> dict[str, Any]:
+    """Return the `privacy` part of a search's best.json, with what the ledger of a run needs to price the search.
+
+    An older covered search drew its values from the published seed: no theorem covers that, and it is priced as any other.
+    """
+    search = {"study": study, **privacy, "trained_on": _trains_on_held_out(spec, privacy)}
+    if written == 1 or "covered" not in search:
+        return search
+    choices = search["covered"].get("choices")
+    if choices is None:
+        del search["covered"]
+    elif choices:
+        search["possible_runs"] = possible_runs(spec, choices)
+    return search
+
+
 def choice_of(spec: specs.Spec) -> str:
     """Say what the examples that a run held out choose in it, or the test split in their place."""
-    return _choice(specs.chooser(spec), _steers(spec))
+    return describe_choice(specs.chooser(spec), _steers(spec))
 
 
-def _choice(chooser: str | None, steers: bool) -> str:
+def describe_choice(chooser: str | None, steers: bool) -> str:
+    """Say what a split chooses in a run: `chooser` is the split or None, `steers` whether its loss steers the learning rate."""
     return CHOOSES[chooser].format(choice=STEERS if steers else STEERS_NOT)
 
 
@@ -145,7 +184,7 @@ def _needs(spec: specs.Spec, searches: list[dict]) -> Iterator[str]:
     if searches:
         yield SEARCHED
         trained = any(search["trained_on"] for search in searches)
-        yield CHOSEN_BY.format(trained=", and this run trains on them" if trained else "")
+        yield CHOSEN_BY.format(trained=AND_TRAINED_ON if trained else "")
 
 
 def ledger(
@@ -158,17 +197,30 @@ def ledger(
     chooser: str | None = "validation",
     stops: bool = False,
     steers: bool = True,
+    written: int = FORMAT,
 ) -> dict:
-    """Return the ledger of a private run; `mechanism.steps` are the steps made. It has an entry for each search that chose.
+    """Return the ledger of a private run.
 
-    A search is the `privacy` part of its best.json, with its name, and whether the run trains on what it held out.
+    Args:
+        mechanism: q, σ and the steps that the run made.
+        planned: The steps that were planned. The data decide when a run that may stop ends, so ε is that of all of them.
+        clip: The clipping bound.
+        budget: δ and the accountant, and ε where it is given.
+        count: The number of training examples.
+        searches: Of each search that chose for the run the `privacy` part of its best.json, with its name, and whether the
+            run trains on what the search held out. A covered one also has the mechanisms that the run could have had.
+        chooser: The split that chooses the best epoch, or None.
+        stops: Whether a loss on held-out examples may end the run.
+        steers: Whether such a loss steers the learning rate.
+        written: The format of the ledger.
     """
     delta = budget["delta"]
-    prv, pld, curve = _tighter(mechanism, delta)
-    epsilon = {"target": budget.get("epsilon"), "rdp": mechanism.epsilon(delta), "prv": prv, "pld": pld}
-    return {
+    counted_for = replace(mechanism, steps=planned) if written > 1 else mechanism
+    curve = _tighter(counted_for, delta)[2]
+    target = {"target": budget["epsilon"]} if budget.get("epsilon") is not None else {}
+    said = {
         "private": True,
-        "epsilon": {accountant: value for accountant, value in epsilon.items() if value is not None},
+        "epsilon": target | _epsilons(counted_for, delta),
         **({"curve": dict(curve)} if curve else {}),
         "delta": delta,
         "accountant": budget["accountant"],
@@ -180,9 +232,9 @@ def ledger(
         "noise_multiplier": mechanism.sigma,
         "clip": clip,
         "steps": {"planned": planned, "made": mechanism.steps},
-        "searches": [_search(mechanism, delta, search) for search in searches],
+        "searches": [_search(counted_for, delta, search) for search in searches],
         "not_accounted": [
-            _choice(chooser, steers),
+            describe_choice(chooser, steers),
             *[STOPS] * stops,
             *NOT_ACCOUNTED,
             *[SEE_SEARCHES] * bool(searches),
@@ -190,6 +242,20 @@ def ledger(
         ],
         "repeatable": REPEATABLE,
     }
+    if written > 1:
+        said["format"] = written
+        if large := describe_large_delta(delta, count):
+            said["large_delta"] = large
+        if mechanism.steps < planned:
+            said["stopped"] = {"epsilon": _epsilons(mechanism, delta), "meaning": STOPPED}
+    return said
+
+
+def _epsilons(mechanism: Mechanism, delta: float) -> dict[str, float]:
+    """Return ε by each accountant that can promise one."""
+    prv, pld, _ = _tighter(mechanism, delta)
+    epsilons = {"rdp": mechanism.epsilon(delta), "prv": prv, "pld": pld}
+    return {accountant: epsilon for accountant, epsilon in epsilons.items() if epsilon is not None}
 
 
 @functools.lru_cache(maxsize=1024)  # seeds of one cell share it: an archive has it to verify many times over
@@ -200,22 +266,31 @@ def _tighter(mechanism: Mechanism, delta: float) -> tuple[float | None, float | 
     return prv_epsilon(mechanism, delta), *found
 
 
-def simulated_ledger(mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int) -> dict:
+SIMULATED = (
+    *("epsilon", "curve", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps"),
+    *("stopped", "large_delta"),
+)
+"""Keys of a ledger that are said of the training that a simulation stands for."""
+
+
+def simulated_ledger(
+    mechanism: Mechanism, planned: int, clip: float, budget: dict, count: int, divisor: int, written: int = FORMAT
+) -> dict:
     """Return the ledger of a simulation: what the training that it stands for would spend, and what this one did."""
-    simulated = ledger(mechanism, planned, clip, budget, count, searches=[])
-    kept = ("epsilon", "curve", "delta", "accountant", "examples", "sampling_rate", "noise_multiplier", "clip", "steps")
-    did = done(mechanism, divisor)
+    simulated = ledger(mechanism, planned, clip, budget, count, searches=[], written=written)
+    did = done(replace(mechanism, steps=planned) if written > 1 else mechanism, divisor)
     return {
         "private": False,
         "epsilon": None,
         "meaning": "simulated, not private: " + SIMULATION,
-        "simulated": {"divisor": divisor, **{key: simulated[key] for key in kept if key in simulated}},
+        "simulated": {"divisor": divisor, **{key: simulated[key] for key in SIMULATED if key in simulated}},
         "done": {
             "sampling_rate": did.q,
             "noise_multiplier": did.sigma,
             "epsilon": {"rdp": did.epsilon(budget["delta"])},
         },
         "repeatable": REPEATABLE,
+        **({"format": written} if written > 1 else {}),
     }
 
 
@@ -236,15 +311,18 @@ def price(search: specs.Spec, trials: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the `privacy` part of a search's best.json; `trials`: the values of each.
 
     Of a search without a budget there is nothing to say: a run that it chose for is not private either.
-    A search that a theorem covers is charged for their mean number, and for every trial that it could have drawn.
+    A search that a theorem covers is charged for their mean number, and for every trial that it could have drawn. Its
+    `choices`, of the keys that decide q, σ and steps, say which runs it could have led to. Searches without them drew their
+    values from the published seed.
     """
     if search["run"]["budget"] is None:
         return {"private": False}
     data = search["run"]["data"]
     split = {"validation": data["validation"], "by": data.get("by", "permutation")}
     found = counted(trial_mechanisms(search, trials)) | {"split": split}
-    if search.get("sampler") == "covered":
-        found["covered"] = {"mean_trials": search["trials"], "possible": counted(possible_trials(search))}
+    if specs.is_covered(search):
+        choices = {key: values for key, values in search["space"].items() if key in space.SPENDING}
+        found["covered"] = {"mean_trials": search["trials"], "possible": counted(possible_trials(search)), "choices": choices}
     return found
 
 
@@ -276,10 +354,11 @@ def _search(run: Mechanism, delta: float, search: dict) -> dict:
     if covered := search.get("covered"):
         dearest = np.maximum.reduce([possible.rdp() for _, possible in parts_of(covered["possible"])])
         mean = covered["mean_trials"]
+        runs = np.maximum.reduce([possible.rdp() for possible in search.get("possible_runs", [run])])
         return {
             "study": search["study"],
             "mean_trials": mean,
-            "epsilon_covered": epsilon_of(selection_rdp(dearest, mean) + run.rdp(), delta),
+            "epsilon_covered": epsilon_of(selection_rdp(dearest, mean) + runs, delta),
             "meaning": COVERED + (HOLDS_NOT if search.get("trained_on") else ""),
         }
     return {

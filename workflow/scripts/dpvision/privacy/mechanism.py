@@ -50,3 +50,18 @@ def possible_trials(search: specs.Spec) -> list[Mechanism]:
     base = {key: space.examples(values)[0] for key, values in search["space"].items()}
     every = itertools.product(*(search["space"][key] for key in keys))
     return list(dict.fromkeys(trial_mechanisms(search, [{**base, **dict(zip(keys, some, strict=True))} for some in every])))
+
+
+def possible_runs(run: specs.Spec, choices: dict[str, list[Any]]) -> list[Mechanism]:
+    """Return q, σ and steps of a run for all values that a search could have found, each mechanism once.
+
+    Args:
+        run: The run, with the values that were found.
+        choices: The values that the search could find, for each key that decides q, σ or steps.
+    """
+    found = {key: specs.value_at(run, key) for key in run.get("found_by", {})}
+    # as planned, so that solved steps are solved for each batch
+    planned = specs.with_values(specs.as_planned(run), found)
+    every = [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
+    mechanisms = [mechanism_of(specs.with_values(planned, values)) for values in every]
+    return list(dict.fromkeys(mechanism for mechanism in mechanisms if mechanism))

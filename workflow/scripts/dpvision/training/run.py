@@ -83,7 +83,8 @@ def take_part(
                 session.report()
                 training.run(session.after_step, session.after_epoch)
             if training.made < training.planned:
-                log.info("ended after step %d of %d, as the recipe's `stop` says", training.made, training.planned)
+                ended = "ended after step %d of %d, as the recipe's `stop` says; the ledger's ε is that of all planned steps"
+                log.info(ended, training.made, training.planned)
             devices.compare(training.network)
             if not devices.first:
                 metrics(training)  # evaluates its share of the record's metrics with the first process

@@ -75,6 +75,8 @@ def _price_of_trials(spec: specs.Spec, best: dict[str, Any], trials: list[dict[s
         one, other = expected["covered"], said["covered"]
         yield from equal(where, "privacy.covered.mean_trials by the spec", one["mean_trials"], other["mean_trials"])
         yield from _same_mechanisms(where, "privacy.covered.possible", parts_of(one["possible"]), parts_of(other["possible"]))
+        if "choices" in other:  # an older best.json does not say it
+            yield from equal(where, "privacy.covered.choices by the spec", one["choices"], other["choices"])
     else:
         yield from equal(where, "privacy.covered", expected.get("covered", ABSENT), said.get("covered", ABSENT))
 

@@ -10,8 +10,9 @@ from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
 from dpvision.plan.stages import Key
 from dpvision.privacy.accounting import Mechanism
-from dpvision.privacy.ledger import spent, without_curve
+from dpvision.privacy.ledger import FORMAT, spent, without_curve
 from dpvision.privacy.mechanism import mechanism_of
+from dpvision.privacy.wordings import is_known, missing_sentences, unknown_sentences
 from dpvision.training.digests import digests_of, frozen_sha256
 from dpvision.verify.digests import weights_left
 from dpvision.verify.finding import ABSENT, Finding, close, equal
@@ -19,7 +20,7 @@ from dpvision.verify.place import Place
 
 TOLERANCE = 1.1e-5  # tolerance of σ: the calibration's own, and a little more
 LOSS = 1e-5  # relative: a graphics card may sum the same numbers in another order
-SENTENCES = ("not_accounted", "release.needs")  # lists that later ledgers may have more of, or say in other words
+SENTENCES = ("not_accounted", "release.needs")  # lists of sentences, of which older ledgers may have fewer
 WEIGHTS = {"weights_sha256": "weights.safetensors", "averaged_sha256": "averaged.safetensors"}
 
 
@@ -138,13 +139,17 @@ def _ledger(
     if planned is None:
         yield from equal(where, "what a run without a budget says", spent(spec, None, {}), ledger)
         return
+    written = ledger.get("format", 1)
+    if written not in range(1, FORMAT + 1):
+        yield Finding(where, "format", f"one of 1 to {FORMAT}", written)
+        return
     divisor = specs.simulated(spec)
     yield from equal(where, "private", divisor == 1, ledger["private"])
     numbers = ledger["simulated"] if divisor > 1 else ledger
     says = Mechanism(numbers["sampling_rate"], numbers["noise_multiplier"], numbers["steps"]["made"])
-    expected = spent(spec, says, found)
-    tells_all = "pld" in numbers["epsilon"] or "curve" in numbers
-    yield from _compared(where, expected if tells_all else without_curve(expected), ledger)
+    expected = spent(spec, says, found, written)
+    tells_all = written > 1 or "pld" in numbers["epsilon"] or "curve" in numbers
+    yield from _compared(where, expected if tells_all else without_curve(expected), ledger, written)
     yield from equal(where, "sampling_rate by the spec", planned.q, says.q)
     yield from equal(where, "steps made by history.csv", int(history[-1]["step"]), says.steps)
     yield from close(where, "noise_multiplier by the spec", planned.sigma, says.sigma, TOLERANCE / says.sigma)
@@ -155,17 +160,39 @@ def _ledger(
         yield from close(f"{folder}/history.csv", what, epsilon, _number(row[column]))
 
 
-def _compared(where: str, expected: Any, found: Any, path: str = "") -> Iterator[Finding]:
-    """Compare every number and every name of a mapping or list, but no sentences: their words and number may change one day."""
+def _compared(where: str, expected: Any, found: Any, written: int, path: str = "") -> Iterator[Finding]:
+    """Compare every number, name and sentence of a ledger.
+
+    Args:
+        where: The ledger's file.
+        expected: The ledger as it would be written now in its format, or a part of it.
+        found: The ledger that is there, or the same part of it.
+        written: The ledger's format: older ones may say a thing in other words.
+        path: The dotted key of the part.
+    """
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
             below = f"{path}.{key}" if path else key
-            yield from _compared(where, expected.get(key, ABSENT), found.get(key, ABSENT), below)
+            yield from _compared(where, expected.get(key, ABSENT), found.get(key, ABSENT), written, below)
+    elif path in SENTENCES:
+        yield from _compared_sentences(where, expected, found, written, path)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for number, pair in enumerate(zip(expected, found, strict=True)):
-            yield from _compared(where, *pair, f"{path}[{number}]")
-    elif not (isinstance(expected, str) and isinstance(found, str) and " " in expected) and path not in SENTENCES:
+            yield from _compared(where, *pair, written, f"{path}[{number}]")
+    elif isinstance(expected, str) and " " in expected:
+        if not is_known(found, expected, written):
+            yield Finding(where, f"{path}, in the words of ledgers", expected, found)
+    else:
         yield from close(where, f"{path}, recomputed", expected, found)
+
+
+def _compared_sentences(where: str, expected: Any, found: Any, written: int, path: str) -> Iterator[Finding]:
+    """Compare a list of sentences, in any order: each is one that ledgers have, and none is missing."""
+    should, has = (sentences if isinstance(sentences, list) else [] for sentences in (expected, found))
+    for sentence in missing_sentences(has, should, written):
+        yield Finding(where, f"{path}, sentence missing", sentence, ABSENT)
+    for sentence in unknown_sentences(has, should, written):
+        yield Finding(where, f"{path}, in the words of ledgers", "a sentence that ledgers have of such a run", sentence)
 
 
 def _number(text: str) -> float | None:
