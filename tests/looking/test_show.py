@@ -158,3 +158,14 @@ def test_a_card_says_of_secret_noise_what_it_is_good_for():
     assert any("these weights may be released, as far as noise" in text for _, text in show.privacy_rows(of_run))
     del ledger["release"]
     assert not any("released" in text for _, text in show.privacy_rows(of_run))
+
+
+def test_card_of_a_stopped_run_says_which_epsilon_is_the_guarantee():
+    ledger = {"epsilon": {"target": 8.0, "rdp": 7.99}, "delta": 1e-5, "noise_multiplier": 1.0, "sampling_rate": 0.1}
+    older = ledger | {"steps": {"made": 9, "planned": 40}}
+    newer = older | {"stopped": {"epsilon": {"rdp": 1.25}}}
+    budget = {"budget": {"epsilon": 8.0, "delta": 1e-5}}
+    cards = [Run("", budget, [], None, of_run, None, None, None, [], []) for of_run in (older, newer)]
+    old, new = (" ".join(text for _, text in show.privacy_rows(card)) for card in cards)
+    assert "9 of 40 planned steps" in old and "its ε is that of the steps made alone, which is no guarantee" in old
+    assert "9 of 40 planned steps" in new and "all planned steps; the steps made alone spend 1.250 by RDP, no guarantee" in new

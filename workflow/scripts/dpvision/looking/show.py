@@ -161,9 +161,9 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
         rows.append(("privacy", f"{words} {spent}{target} at δ {of['delta']:g}"))
         if "curve" in of:
             rows.append(("", curve_in_words(of["curve"])))
-        rows.append(
-            ("noise", f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {of['steps']['made']} steps")
-        )
+        noise = f"σ {of['noise_multiplier']:.3f}, sampling rate {of['sampling_rate']:.4f}, {_steps(of['steps'])}"
+        rows.append(("noise", noise))
+        rows += [("", words) for words in _stopped_in_words(of)]
         if "release" in run.ledger:
             rows.append(
                 ("", "secret: these weights may be released, as far as noise is concerned; ledger.json says what else it needs")
@@ -183,6 +183,21 @@ def privacy_rows(run: Run) -> list[tuple[str, str]]:
         share = f"{clipped[0]:.0%} of examples in the first epoch, {clipped[-1]:.0%} in the last"
         rows.append(("clipped", f"{share}, {sum(clipped) / len(clipped):.0%} on average"))
     return rows
+
+
+def _steps(steps: dict[str, int]) -> str:
+    made, planned = steps["made"], steps.get("planned", steps["made"])
+    return f"{made} steps" if made == planned else f"{made} of {planned} planned steps"
+
+
+def _stopped_in_words(ledger: dict[str, Any]) -> list[str]:
+    """Say which ε is the guarantee of a run that ended early; nothing where it made all of its steps."""
+    if "stopped" in ledger:
+        of_made = ledger["stopped"]["epsilon"]["rdp"]
+        return [f"ended early: ε is that of all planned steps; the steps made alone spend {of_made:.3f} by RDP, no guarantee"]
+    if ledger["steps"]["made"] < ledger["steps"].get("planned", 0):
+        return ["ended early, and this ledger is old: its ε is that of the steps made alone, which is no guarantee"]
+    return []
 
 
 def curve_in_words(curve: dict[str, float]) -> str:

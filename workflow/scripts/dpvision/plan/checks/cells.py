@@ -104,8 +104,8 @@ def of_cells(cells: list[Cell], paper: Paper, datasets: dict[str, Dataset], docu
             yield complaint(documents, group, fault)
         if paper.cells[cell.group].attack in paper.attacks:
             yield from _of_attack(cell, paper, count, dataset, documents)
-        if cell.at["epsilon"] is not None and (fault := fault_of_delta(cell.at["delta"], count)):
-            yield complaint(documents, (*group, "delta"), f"{fault}: {of_data}", cell.at["delta"])
+        if cell.at["epsilon"] is not None and (wrong := fault_of_delta(cell.at["delta"], count)):
+            yield complaint(documents, (*group, "delta"), f"{wrong}: {of_data}", cell.at["delta"])
         shown_by = [artifact for name, artifact in paper.artifacts.items() if shown(paper, [cell], name)]
         for stage in {stage for artifact in shown_by for stage in artifact.stages()}.intersection(ANALYSES):
             options = getattr(paper, stage)
