@@ -241,6 +241,31 @@ def test_results_of_another_format_are_refused_by_name_and_say_what_makes_them_a
             verify(results)
 
 
+def test_artifact_that_was_never_made_is_no_fault(made, tmp_path):
+    """A dry run of another configuration leaves a plan of artifacts whose runs nobody made."""
+    results = Path(shutil.copytree(made.root / made.plan.results, tmp_path / "tiny"))
+    spec = read_json(results / "plan/table1.json")
+    cells = [cell | {"work": {"train": {"1": f"never-{i:012}"}}} for i, cell in enumerate(spec["cells"])]
+    write_json(results / "plan/table9.json", spec | {"artifact": "table9", "cells": cells})
+    for file in results.glob("tables/table4.*"):
+        file.unlink()
+    verdict = verify(results)
+    assert verdict.problems == []
+    assert any(f"not made: {len(cells)} records of 2 artifacts: table4, table9" in text for text in verdict.remarks)
+    assert verdict.checked["trainings"] == len(made.plan.runs)
+
+
+def test_record_below_an_artifact_that_was_made_is_missed(made, tmp_path):
+    results = Path(shutil.copytree(made.root / made.plan.results, tmp_path / "tiny"))
+    run = next(name for name in made.plan.runs_of("table1"))
+    shutil.rmtree(results / "runs" / run)
+    drawn = Path(made.plan.targets("tuned_trials")[0]).relative_to(made.plan.results)
+    (results / drawn).unlink()
+    problems = [f"{problem['where']}: {problem['what']}" for problem in verify(results).problems]
+    assert {f"runs/{run}/{name}: file missing" for name in specs.RECORD} <= set(problems)
+    assert f"{drawn}: file missing" in problems
+
+
 def test_an_edited_cell_of_a_table_is_named_by_row_and_column(damaged):
     table = damaged.results / "tables/table1.csv"
     with open(table, newline="") as file:

@@ -10,7 +10,7 @@ from typing import Any
 from dpvision.errors import UserError
 from dpvision.files import read_json
 from dpvision.plan import Plan, specs
-from dpvision.plan.plan import FORMAT, LABELS, work_in
+from dpvision.plan.plan import FORMAT, LABELS
 from dpvision.plan.stages import STAGES, Key
 from dpvision.verify.finding import Finding
 from dpvision.verify.foreign import (
@@ -38,6 +38,10 @@ class Place:
     """Content of archive.json; None for a folder of results."""
     damaged: list[Finding] = field(default_factory=list)
     """Parts of the archive that could not be unpacked."""
+    unmade: list[str] = field(default_factory=list)
+    """Artifacts that a folder of results has a plan of and no file."""
+    unmade_records: int = 0
+    """Number of the records that these would show and that are not there."""
 
     @property
     def archive(self) -> bool:
@@ -114,8 +118,12 @@ def _of_archive(folder: Path) -> Place:
 
 
 def _of_results(folder: Path) -> Place:
-    """Return a folder of results as a place. Its plan is what the artifacts there show, of claims what there is. Studies'
-    specs are not to be had, labels where `python -m dpvision keep` put them."""
+    """Return a folder of results as a place.
+
+    Its plan is what the artifacts there show, of claims what there is. An artifact with no file at all was never made: of
+    its records, those that are there are looked at. Studies' specs are not to be had, labels where
+    `python -m dpvision keep` put them.
+    """
     artifacts = {file.stem: read_json(file) for file in sorted((folder / "plan").glob("*.json"))}
     for name, spec in artifacts.items():
         if format_of := _older(spec):
@@ -127,19 +135,30 @@ def _of_results(folder: Path) -> Place:
     labels = read_json(folder / LABELS) if (folder / LABELS).exists() else {}
     shared = (folder if scale == "paper" else folder.parent) / "data"
     plan = ForeignPlan(scale, str(folder), shared=str(shared), artifacts=artifacts, labels=labels)
+    unmade = [name for name in artifacts if not any(Path(file).exists() for file in plan.targets(name))]
     waiting = [
         key
-        for spec in artifacts.values()
-        for cell in spec["cells"]
-        for key in work_in(cell)
-        if "claims" not in spec or Path(plan.folder(key)).exists()  # a claim may be not run
+        for name in artifacts
+        for key in plan.work_of(name)
+        # a claim may be not run, and what was never made needs no records
+        if not ("claims" in artifacts[name] or name in unmade) or _has_record(plan, key)
     ]
     waiting += [("audit", file.parent.name) for file in sorted((folder / "audits").glob("*/audit.json"))]
     for key in waiting:  # and what they rest on, which comes behind them
         if key not in plan.work:
             plan.work[key] = _planned(folder, key)
             waiting += plan.needs(key) if plan.work[key] else []
-    return Place(folder, folder, plan)
+    wanted = {key for name in unmade for key in plan.work_of(name) if not STAGES[key[0]].shared}
+    records = len(wanted - plan.work.keys())
+    for name in unmade:
+        del plan.artifacts[name]
+    return Place(folder, folder, plan, unmade=unmade, unmade_records=records)
+
+
+def _has_record(plan: Plan, key: Key) -> bool:
+    """Tell whether the record of a piece of work is whole, apart from weights, which not every folder keeps."""
+    small_files = [file for file in plan.record(key) if not file.endswith(".safetensors")]
+    return all(Path(file).exists() for file in small_files)
 
 
 def _older(artifact: specs.Spec) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any
 from dpvision.errors import UserError
 from dpvision.files import file_digest, read_json
 from dpvision.logs import Progress
+from dpvision.looking.text import counted, some
 from dpvision.plan.stages import STAGES, Key
 from dpvision.provenance import departures
 from dpvision.verify import digests
@@ -107,13 +108,16 @@ def _remarks(place: Place) -> list[str]:
     """Return remarks on the archive, and on how its records came about."""
     remarks = []
     lock = commit = None
+    if place.unmade:
+        records = counted("record", "records", place.unmade_records)
+        remarks.append(f"not made: {records} of {counted('artifact', 'artifacts', len(place.unmade))}: {some(place.unmade)}")
     if place.about:
         about = place.about
         commit = str(about["commit"])
         remarks.append(f"scale {place.plan.scale}, commit {commit}")
         if about["changed"]:
-            changed = ", ".join(about["changed"][:5]) + (" ..." if len(about["changed"]) > 5 else "")
-            remarks.append(f"THE SOURCE IN THE ARCHIVE IS NOT AS COMMITTED: {len(about['changed'])} files differ: {changed}")
+            changed = f"{len(about['changed'])} files differ: {some(about['changed'], 5)}"
+            remarks.append(f"THE SOURCE IN THE ARCHIVE IS NOT AS COMMITTED: {changed}")
         locked = place.root / "source/envs/requirements.lock"
         lock = file_digest(locked)[:12] if locked.exists() else None
     made: Counter[str] = Counter()
