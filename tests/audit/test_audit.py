@@ -37,6 +37,7 @@ from dpvision.privacy.fast import UNTIMED
 from dpvision.reporting.audits import write_figures
 from dpvision.source import ROOT
 from dpvision.training import step as step_module
+from dpvision.training.fit import Training
 from dpvision.verify.place import Place
 from dpvision.verify.records import audit as verified
 
@@ -174,9 +175,54 @@ def test_steps_that_do_nothing_are_seen():
     line = designs.Canaries(subject)
     line.step.optimizer.step = lambda: next(made) % 2 and torch.optim.SGD.step(line.step.optimizer)  # type: ignore[method-assign]
     line.place(np.zeros(designs.COUNT, bool))
-    line.reset()
-    _, moves = line.train()
-    assert moves == subject.training.made // 2
+    seen = line.train()
+    assert len(seen.along) == line.training.made // 2
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1.1, REFUTED), (0.9, LOOSE)])
+def test_coins_show_a_wrong_sampling_rate(factor, expected):
+    subject = Subject(run_of())
+    subject.training.step.sampler.q *= factor
+    tests = designs.coins(subject).tests
+    assert {test.looks_at for test in tests if test.verdict(1e-5) == expected} == {"share that joins"}
+    assert judged(tests, 0.999)[0] == expected
+
+
+@pytest.mark.parametrize(("stream", "what"), [("sampling", "samples"), ("noise", "noise")])
+def test_coins_show_what_repeats_in_each_epoch(stream, what, monkeypatch):
+    end_epoch = Training._end_epoch
+
+    def begin_anew(training: Training) -> None:
+        end_epoch(training)
+        getattr(training, stream).manual_seed(5)
+
+    run = run_of(batch=100, steps=60)
+    assert judged(designs.coins(Subject(run)).tests, 0.999)[0] == CONSISTENT
+    monkeypatch.setattr(Training, "_end_epoch", begin_anew)
+    (repeated,) = (test for test in designs.coins(Subject(run)).tests if test.looks_at.startswith(f"correlation of {what}"))
+    assert repeated.found.value == pytest.approx(1.0)
+    assert repeated.verdict(1e-9) == REFUTED
+
+
+def test_epochs_of_any_length_are_compared_where_both_have_steps():
+    rows = np.arange(9)[:, None]
+    pairs = designs._pairs_of_epochs(rows, [4, 5, 8, 9])
+    assert [[half.ravel().tolist() for half in pair] for pair in pairs[:3]] == [[[0], [4]], [[0, 1, 2], [5, 6, 7]], [[0], [8]]]
+    assert len(pairs) == 6
+    assert designs._pairs_of_epochs(rows, [9]) == []
+
+
+def test_coins_and_canaries_are_whole_trainings(monkeypatch):
+    """Steps that a Training makes are counted by it; a run that may stop early is attacked over all planned steps."""
+    trained, run, made, step = [], Training.run, [], step_module.Step.__call__
+    monkeypatch.setattr(Training, "run", lambda training, *ticks: (run(training, *ticks), trained.append(training.made)))
+    monkeypatch.setattr(step_module.Step, "__call__", lambda one: made.append(1) or step(one))
+    spec = run_of(batch=100, steps=60, stop={"patience": 1, "above": None})
+    spec["data"] |= {"validation": 200}
+    designs.coins(Subject(spec))
+    designs.canaries(Subject(spec), "test", 2, 0.999)
+    assert trained == [60] * (4 + 2)
+    assert len(made) == sum(trained)
 
 
 # --- verdicts ---
@@ -206,6 +252,9 @@ NULL: dict[str, Callable[[np.random.Generator], Found]] = {
     "mean": lambda random: two_sided.mean(random.normal(3, 2, 784), 3),
     "correlation": lambda random: two_sided.correlation(*random.normal(size=(2, 5000))),
     "largest_correlation": lambda random: two_sided.largest_correlation(random.normal(size=(20, 64))),
+    "association": lambda random: two_sided.association(*random.random((2, 8000)) < 0.64),
+    "association, seldom": lambda random: two_sided.association(*random.random((2, 200_000)) < 0.003),
+    "oddest": lambda random: two_sided.oddest([two_sided.correlation(*random.normal(size=(2, 784))) for _ in range(15)]),
     "rate": lambda random: two_sided.rate(random.binomial(40000, 0.07), 40000, 0.07),
     "dispersion": lambda random: two_sided.dispersion(random.binomial(200, 0.07, 784), 200, 0.07),
     "coarse": lambda random: two_sided.coarse(random.normal(size=4000).astype(np.float32)),

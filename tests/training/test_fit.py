@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.accounting import Mechanism, calibrate
 from dpvision.training import fit
 from dpvision.training.evaluate import evaluate
@@ -40,6 +41,15 @@ def test_q_is_the_expected_batch_over_n_for_the_sampler_and_the_accountant(train
     assert odd.step.sampler.count == len(odd.train) == 1000
     assert odd.step.expected_batch == 103
     assert odd.planned == 38  # floor(4 * 1000 / 103)
+
+
+def test_no_two_steps_have_the_same_sample(training, monkeypatch):
+    samples, sample = [], PoissonSampler.sample
+    monkeypatch.setattr(PoissonSampler, "sample", lambda sampler: samples.append(sample(sampler)) or samples[-1])
+    begun = training()
+    begun.run()
+    assert len(begun.history) == 4
+    assert len({tuple(joined.tolist()) for joined in samples}) == begun.made == 40
 
 
 def test_sigma_is_calibrated_to_the_steps_planned_and_used_in_the_step(trained):

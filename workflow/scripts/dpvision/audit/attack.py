@@ -170,7 +170,7 @@ def by_canaries(spec: Spec, folder: Path) -> Seen:
     part = folder / ".canaries.npy"
     there = list(np.load(part)) if part.exists() else []
     for run in range(len(there), math.ceil(2 * spec["models"] / COUNT)):
-        joins, seen = canary_run(line, attack_name(spec), run, mechanism.steps)
+        joins, seen = canary_run(line, attack_name(spec), run)
         there.append(np.stack([log_ratio(seen.along, mechanism.q, mechanism.sigma).sum(axis=0), joins]))
         with replacing(part) as beside:
             np.save(beside, np.stack(there))

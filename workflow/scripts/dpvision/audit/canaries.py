@@ -4,6 +4,7 @@ A canary that is out is a black image, whose gradient is exactly zero: number of
 So sampler, clipping, sum, noise and divisor of the step are attacked at once, by many canaries, with nothing but data.
 """
 
+import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpvision.data.augmentation import Views
 from dpvision.data.sampling import PoissonSampler
 from dpvision.privacy.fast import UNTIMED
 from dpvision.training.examples import Examples
+from dpvision.training.fit import Training
 from dpvision.training.precision import in_precision
 from dpvision.training.randomness import stream_seed
 
@@ -60,6 +62,19 @@ class Canaries:
             views=views,
             choices={**UNTIMED, "images": AT_ONCE},
         )
+        self.training = self._training(linear)
+        self.beginning = copy.deepcopy(self.training.state())
+
+    def _training(self, network: nn.Module) -> Training:
+        """Return the subject's Training with the canaries' step and network in the place of its own.
+
+        What is evaluated and averaged is made from the weights and gives away nothing more, so it costs little here.
+        """
+        training = copy.copy(self.subject.training)
+        training.step, training.network, training.average = self.step, network, None
+        training.test = Examples(np.zeros((2, 1, SIDE, SIDE), np.uint8), np.zeros(2, np.int64), [0.0], [1.0], training.device)
+        training.validation = training.test if training.validation else None
+        return training
 
     def place(self, inside: np.ndarray, labels: np.ndarray | None = None, pixels: np.ndarray | None = None) -> None:
         """Put canaries in or out; without pixels each has its own."""
@@ -86,21 +101,32 @@ class Canaries:
         sums = (before - self.weight.detach()).double().cpu().numpy() / self.unit
         return (sums[1] - sums[0]) / 2**0.5, (sums[1] + sums[0]) / 2**0.5
 
-    def run(self, steps: int, resetting: bool = False) -> Seen:
-        """Make steps, and note what the weights gave away at each."""
+    def repeat_step(self, times: int) -> Seen:
+        """Make the step again and again, each time from weights of zero, and note what they gave away."""
         seen = []
-        for _ in range(steps):
-            if resetting:
-                self.reset()
+        for _ in range(times):
+            self.reset()
             before = self.weight.detach().clone()
             self.step()
             seen.append(self.moved(before))
         along, across = zip(*seen, strict=True)
         return Seen(np.stack(along), np.stack(across))
 
-    def train(self) -> tuple[Seen, int]:
-        """Let the subject's Training run its whole loop with this step; return also how often the weights moved."""
-        training, seen = self.subject.training, []
+    def train(self, name: str | None = None, epochs: int | None = None) -> Seen:
+        """Let the Training run its own loop from the beginning, and note what the weights gave away.
+
+        Args:
+            name: Starts the random streams. None leaves them as the subject's Training made them.
+            epochs: How many epochs to make. None makes all.
+
+        Returns:
+            The outputs of all steps that moved the weights.
+        """
+        training, seen = self.training, []
+        training.restore(copy.deepcopy(self.beginning))
+        training.ends = self.subject.training.ends[:epochs]
+        if name is not None:
+            self.begin(name)
         before = self.weight.detach().clone()
 
         def after_step(_: object) -> None:
@@ -108,8 +134,6 @@ class Canaries:
                 seen.append(self.moved(before))
                 before.copy_(self.weight.detach())
 
-        own, training.step = training.step, self.step
         training.run(after_step)
-        training.step = own
         along, across = zip(*seen, strict=True)
-        return Seen(np.stack(along), np.stack(across)), len(seen)
+        return Seen(np.stack(along), np.stack(across))

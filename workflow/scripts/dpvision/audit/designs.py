@@ -1,5 +1,6 @@
 """The designs: each attacks a subject in one way, and returns tests; of canaries also the bounds that they prove."""
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,9 @@ SELDOM = 1e-6
 SAME = (0.999, 1.001)  # bounds of a ratio that is 1 but for rounding
 QUIET = 0.1  # σ at which single coins can be seen
 COINS, STEPS_OF_NOISE = 200, 3
+EPOCHS = 4  # epochs whose coins are made visible, at least, where a run has so many
+COMPARED = 20  # epochs that are compared with each other, at most
+ODDEST = "of the oddest two epochs"
 STEPS = 20_000  # steps with canaries in all, where a run is long
 STEPS_MADE = "steps that moved the weights, less those of the ledger"
 ALIGNED, PAIRED = 20, 1000
@@ -94,36 +98,71 @@ def _noise_of(bench: Bench, of: str) -> list[Test]:
     sigma = 1.0
     steps = bench.noise(sigma, STEPS_OF_NOISE)
     each = [two_sided.variance(torch.cat([step[name] for step in steps]).numpy()) for name in steps[0]]
-    worst = min(each, key=lambda found: min(found.less, found.more))
-    many = len(each)
-    odd = Found(worst.value, 1.0, min(1.0, many * worst.less), min(1.0, many * worst.more), many)
     rows = np.stack([values[:64].numpy() for step in steps for values in step.values() if len(values) >= 64])
     some = torch.cat([values[:4096] for values in steps[0].values()]).numpy() * bench.step.clip
     return [
-        Test("noise", of, "variance, of the oddest parameter", odd, REFUTED, LOOSE),
+        Test("noise", of, "variance, of the oddest parameter", two_sided.oddest(each), REFUTED, LOOSE),
         Test("noise", of, "correlation of two parameters or steps", two_sided.largest_correlation(rows), CONSISTENT, REFUTED),
         Test("noise", of, "share that is as coarse as bfloat16", two_sided.coarse(some), CONSISTENT, REFUTED),
     ]
 
 
 def coins(subject: Subject) -> Result:
-    """Make the sampler's coins visible: with little noise, who joined a step shows."""
+    """Make the sampler's coins visible in whole trainings: with little noise, who joined a step shows."""
     line = Canaries(subject, sigma=QUIET)
     line.place(np.ones(COUNT, bool))
-    line.begin("coins")
-    seen = line.run(COINS)
-    joined = seen.along > 0.5
-    hidden = seen.across.std() > 2 * QUIET  # far more noise than there should be hides the coins; other designs see that
+    ends = subject.training.ends
+    epochs = next((count for count, end in enumerate(ends, 1) if count >= EPOCHS and end >= COINS), len(ends))
+    trainings = [line.train(f"coins, training {i}", epochs) for i in range(math.ceil(COINS / ends[epochs - 1]))]
     of = f"q = {line.q:.4g}{subject.where}"
+    return Result(_coins_of(of, line.q, trainings, ends) + _noise_of_epochs(of, trainings[0], ends))
+
+
+def _coins_of(of: str, q: float, trainings: list[Seen], ends: list[int]) -> list[Test]:
+    """Look at who joined: how often, and whether the coins are independent."""
+    joined = np.concatenate([seen.along > 0.5 for seen in trainings])
+    steps = len(joined)
     rate = min(max(float(joined.mean()), SELDOM), 1 - SELDOM)  # the rate that was found: another test looks at whether it is q
-    by_canary, by_step = two_sided.dispersion(joined.sum(0), COINS, rate), two_sided.dispersion(joined.sum(1), COUNT, rate)
     found = {
-        "share that joins": (two_sided.rate(int(joined.sum()), joined.size, line.q), LOOSE),
-        "spread of a canary's participations": (by_canary, REFUTED),
-        "spread of the sample's size": (by_step, REFUTED),
+        "share that joins": (two_sided.rate(int(joined.sum()), joined.size, q), LOOSE),
+        "spread of a canary's participations": (two_sided.dispersion(joined.sum(0), steps, rate), REFUTED),
+        "spread of the sample's size": (two_sided.dispersion(joined.sum(1), COUNT, rate), REFUTED),
     }
+    if pairs_of_epochs := _pairs_of_epochs(trainings[0].along > 0.5, ends):
+        found[f"correlation of samples, {ODDEST}"] = (
+            two_sided.oddest([two_sided.association(*pair) for pair in pairs_of_epochs]),
+            REFUTED,
+        )
+    # far more noise than there should be hides the coins; other designs see that
+    hidden = np.concatenate([seen.across for seen in trainings]).std() > 2 * QUIET
     unseen = Found(math.nan, math.nan, 1.0, 1.0, 0)
-    return Result([Test("coins", of, what, unseen if hidden else one, low, REFUTED) for what, (one, low) in found.items()])
+    return [Test("coins", of, what, unseen if hidden else one, low, REFUTED) for what, (one, low) in found.items()]
+
+
+def _noise_of_epochs(of: str, seen: Seen, ends: list[int]) -> list[Test]:
+    """Look at whether two epochs have the same noise."""
+    if not (pairs_of_epochs := _pairs_of_epochs(seen.across, ends)):
+        return []
+    found = two_sided.oddest([two_sided.correlation(*pair) for pair in pairs_of_epochs])
+    return [Test("noise", of, f"correlation of noise, {ODDEST}", found, REFUTED, REFUTED)]
+
+
+def _pairs_of_epochs(rows: np.ndarray, ends: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return each two of a training's first epochs, the longer one cut to the length of the other.
+
+    Args:
+        rows: A row for each step.
+        ends: The steps after which an epoch is over.
+
+    Returns:
+        Pairs of arrays of one shape; none if the training has a single epoch.
+    """
+    epochs = [epoch for epoch in np.split(rows, ends)[:COMPARED] if len(epoch)]
+    pairs = []
+    for first, second in itertools.combinations(epochs, 2):
+        length = min(len(first), len(second))
+        pairs.append((first[:length], second[:length]))
+    return pairs
 
 
 def pairs(subject: Subject, steps: int = PAIRED) -> Result:
@@ -139,7 +178,7 @@ def pairs(subject: Subject, steps: int = PAIRED) -> Result:
             line.place((who == others) | (name == "against many"), labels=(who == others) * 1, pixels=0 * who)
             line.begin(f"pairs, {name}, {'in' if joins else 'out'}")
             pull = others if name == "against many" else 0
-            worlds.append(pull - line.run(steps, resetting=True).along[:, 0])
+            worlds.append(pull - line.repeat_step(steps).along[:, 0])
         out, inside = worlds
         of = f"{name}, K = {subject.views}, {subject.run['recipe']['precision']}{subject.where}"
         counts = counts_of(log_ratio(inside, 1.0, 1.0), log_ratio(out, 1.0, 1.0), middle.threshold)
@@ -155,15 +194,16 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
     runs = max(1, min(runs, STEPS // subject.training.planned))
     inside = [_who(subject, name, run) for run in range(runs)]
     line.place(inside[0])
-    seen, moves = line.train()
-    mechanism, delta, epsilons = claim_of(subject.ledger())
+    seen = line.train()
+    moves = len(seen.along)
+    mechanism, delta, epsilons = claim_of(subject.ledger(line.training.mechanism))
     checkpoints = sorted({math.ceil(mechanism.steps * i / CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)})
     scores: list[np.ndarray] = []
     given: list[np.ndarray] = []
     noise: list[Seen] = []
     for run, joins in enumerate(inside):
         if run:
-            _, seen = canary_run(line, name, run, mechanism.steps)
+            _, seen = canary_run(line, name, run)
         cumulated = np.cumsum(log_ratio(seen.along, mechanism.q, mechanism.sigma), axis=0)
         scores.append(cumulated[[min(step, len(cumulated)) - 1 for step in checkpoints]])
         given.append(seen.along[:, joins].mean(axis=0))  # a canary's mean over the steps
@@ -188,12 +228,11 @@ def canaries(subject: Subject, name: str, runs: int, confidence: float) -> Resul
     return Result(tests, found.bounds, roc, _over_steps(of, every, who, checkpoints, mechanism, delta, confidence))
 
 
-def canary_run(line: Canaries, name: str, run: int, steps: int) -> tuple[np.ndarray, Seen]:
-    """Make a run of canaries from its beginning; return who was in, and what the weights gave away."""
+def canary_run(line: Canaries, name: str, run: int) -> tuple[np.ndarray, Seen]:
+    """Make a whole run of canaries from its beginning; return who was in, and what the weights gave away."""
     joins = _who(line.subject, name, run)
     line.place(joins)
-    line.begin(f"{name}, run {run}")
-    return joins, line.run(steps)
+    return joins, line.train(f"{name}, run {run}")
 
 
 def _who(subject: Subject, name: str, run: int) -> np.ndarray:

@@ -59,21 +59,21 @@ class Subject:
                 "this run is not private: it claims nothing that an audit could refute. Name one with a budget; "
                 "`python -m dpvision status` lists them"
             )
-        run = solved({key: value for key, value in run.items() if key != "start"})  # weights say nothing of the mechanism
+        run = {key: value for key, value in run.items() if key != "start"}  # weights say nothing of the mechanism
+        run["recipe"] = {key: value for key, value in run["recipe"].items() if key != "stop"}  # all planned steps are attacked
+        run = solved(run)
         self.run = run
         self.where = f" on {devices.count} devices" if devices.count > 1 else ""
         self.training = Training(run, _made_up(run), PHYSICAL_BATCH, devices.device(), None, MEMORY_MB, devices)
-        if self.training.validation:
-            self.training.validation = self.training.test  # evaluations do not matter to the audit
         self.views: int = run["recipe"]["augmentation"]["views"] if run["recipe"]["augmentation"] else 1
         self.clip: float = run["recipe"]["clip"]
         self.divisor: float = specs.expected_batch(run) / specs.simulated(run)
         assert self.training.whole is not None
         self.q = self.training.whole.q / specs.simulated(run)  # as claimed: what the sampler does is what is audited
 
-    def ledger(self) -> dict[str, Any]:
-        """Return what the run's ledger would say after the steps that its Training made."""
-        return spent(self.run, self.training.mechanism, {})
+    def ledger(self, mechanism: Mechanism | None) -> dict[str, Any]:
+        """Return what the run's ledger would say of a Training with this mechanism."""
+        return spent(self.run, mechanism, {})
 
 
 def claim_of(ledger: dict[str, Any]) -> tuple[Mechanism, float, dict[str, float]]:

@@ -71,6 +71,30 @@ def largest_correlation(rows: np.ndarray) -> Found:
     return Found(float(r), 0.0, 1.0, float(min(1.0, count * (count - 1) * stats.t.sf(t, length - 2))), rows.size)
 
 
+def association(first: np.ndarray, second: np.ndarray) -> Found:
+    """Look at the correlation of two rows of coins that are to be independent.
+
+    The probabilities are exact for any q (Fisher 1935): given how many coins of each row are true, the number of places
+    where both are is hypergeometric.
+
+    Args:
+        first: Coins, true or false.
+        second: As many others.
+    """
+    count, of_first, of_second = first.size, int(first.sum()), int(second.sum())
+    both, expected = int((first & second).sum()), of_first * of_second / first.size
+    deviation = math.sqrt(expected * (count - of_first) * (count - of_second) / count)
+    coins = stats.hypergeom(count, of_first, of_second)
+    return Found((both - expected) / max(deviation, TINY), 0.0, float(coins.cdf(both)), float(coins.sf(both - 1)), count)
+
+
+def oddest(tests: list[Found]) -> Found:
+    """Return the oddest of some tests, its probabilities as many times as large as there are tests."""
+    odd = min(tests, key=lambda found: min(found.less, found.more))
+    many = len(tests)
+    return Found(odd.value, odd.expected, min(1.0, many * odd.less), min(1.0, many * odd.more), many)
+
+
 def rate(count: int, of: int, q: float) -> Found:
     """Look at how many of so many coins fell on one side."""
     less, more = stats.binom.cdf(count, of, q), stats.binom.sf(count - 1, of, q)
