@@ -16,6 +16,7 @@ from typing import Any
 import jobs
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import nn
 
@@ -98,6 +99,14 @@ def whole(tmp_path_factory, digits, run_spec) -> Place:
 def test_a_record_has_every_file_and_leaves_no_checkpoint(whole):
     assert sorted(file.name for file in whole.record.iterdir()) == sorted([*specs.RECORD, ".owner", ".whole"])
     assert not whole.checkpoint.exists()
+
+
+def test_a_file_of_weights_holds_weights_and_nothing_else(place):
+    kept = place({"recipe.averaging": {"decay": 0.9}, "recipe.epochs": 1}).train()
+    for name in ("weights.safetensors", "averaged.safetensors"):
+        with safe_open(kept.record / name, "pt") as file:
+            assert file.metadata() is None
+            assert set(file.keys()) == set(read_network(kept.record, kept.spec).state_dict())
 
 
 def test_the_weights_load_into_the_network_and_give_the_metrics(whole, training):

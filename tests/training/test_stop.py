@@ -40,6 +40,19 @@ def test_a_run_ends_when_its_recipe_says(stop, losses, over):
     assert specs.is_stopped({"recipe": {"stop": stop} if stop else {}}, losses) is over
 
 
+@pytest.mark.parametrize(("validation_loss", "epochs"), [(1e9, 1), (0.0, 4)])
+def test_the_validation_loss_ends_a_run_not_the_training_loss(training, monkeypatch, validation_loss, epochs):
+    """Training losses are some 2: between both validation losses and beyond the bound of one of them."""
+    held_out = Training._held_out
+    scripted = {"validation_loss": validation_loss}
+    monkeypatch.setattr(Training, "_held_out", lambda *arguments: held_out(*arguments) | scripted)
+    bound = 1e6 if validation_loss else 1e-6
+    begun = training({"recipe.stop": {"patience": None, "above": bound}})
+    begun.run()
+    assert (begun.history[0]["train_loss"] > bound) is not (validation_loss > bound)
+    assert len(begun.history) == epochs
+
+
 @pytest.fixture(scope="module")
 def stopped(digits, run_spec, tmp_path_factory) -> tuple[Path, specs.Spec]:
     """Train a run of four planned epochs whose loss is too high after the first."""
