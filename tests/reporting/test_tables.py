@@ -63,7 +63,7 @@ def record(folder: Path, run: str, top1: float, averaged: float | None, made_by:
 def table(tmp_path):
     """Write the table and return its rows, its Markdown and its LaTeX."""
 
-    def write(accuracy=ACCURACY, averaged=None, made_by=None, said=None, **changes):
+    def write(accuracy=ACCURACY, averaged=None, made_by=None, said=None, labels=None, **changes):
         """Take by run the averaged weights' accuracy, and what its provenance and its metrics say instead."""
         files = [
             record(
@@ -78,7 +78,7 @@ def table(tmp_path):
         ]
         inputs = {key: [file[key] for file in files] for key in INPUTS}
         spec = {"kind": "accuracy", "artifact": "table1", "scale": "paper", "cells": CELLS, "statistic": "median"}
-        write_table(spec | {"published": PUBLISHED} | changes, LABELS, inputs, tmp_path / "table1.csv")
+        write_table(spec | {"published": PUBLISHED} | changes, LABELS | (labels or {}), inputs, tmp_path / "table1.csv")
         rows = list(csv.DictReader((tmp_path / "table1.csv").open()))
         return rows, (tmp_path / "table1.md").read_text(), (tmp_path / "table1.tex").read_text()
 
@@ -249,6 +249,25 @@ def test_what_latex_would_take_for_its_own_is_escaped(text, escaped):
 
 def test_a_table_of_another_scale_than_the_papers_says_so(table):
     assert "Scale demo, not the paper's" in table(scale="demo")[1]
+
+
+def test_caption_names_nothing_twice(table):
+    titles = {"title": "A paper beside De et al.", "as_written": True}
+    assert table(scale="laptop", labels=titles)[1].startswith("**A paper beside De et al. Scale laptop.**")
+    assert table(scale="laptop")[1].startswith("**A title. A paper. Scale laptop, not the paper's.**")
+
+
+def test_table_by_class_says_which_class_has_no_test_picture(tmp_path):
+    files = {"classes": tmp_path / "c1/classes.csv", "provenance": tmp_path / "c1/provenance.json"}
+    files["classes"].parent.mkdir()
+    files["classes"].write_text("class,right,examples\nchurch,3,4\nhorn,0,0\n")
+    files["provenance"].write_text(json.dumps(RUN))
+    cells = [{"at": AT, "work": {"by_class": {"1": "c1"}}}]
+    spec = {"kind": "by_class", "artifact": "classes", "scale": "paper", "cells": cells, "statistic": "median"}
+    inputs = {name: [str(file)] for name, file in files.items()}
+    write_table(spec | {"published": [], "columns": ["epsilon"]}, LABELS, inputs, tmp_path / "classes.csv")
+    lines = [line for line in (tmp_path / "classes.md").read_text().splitlines() if line.startswith("|")]
+    assert lines == ["| class | ε = 7.42 |", "| --- | --- |", "| church | 75.0 (1) |", "| horn | no test picture |"]
 
 
 def test_a_table_of_simulations_says_so_in_its_caption_and_in_every_cell(table):

@@ -1,6 +1,6 @@
 """The way from the configuration to the plan: files are read and checked, cells become specs, artifacts name their work."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from dpvision.plan.plan import DATA, Plan
 from dpvision.plan.reading import Document, read_yaml, refuse, validated
 from dpvision.plan.specs import Spec
 from dpvision.plan.stages import ANALYSES
+from dpvision.plan.titles import retitle
 from dpvision.source import ROOT
 
 RULES: tuple[str, ...] = ("all", "download", "prepare", "weights", "features", "search_worker", "search", "train")
@@ -306,12 +307,14 @@ class _Loader:
         spec["code"] = code_digest(artifact.MAKER, f"dpvision.reporting.kinds.{artifact.kind}", *claims.modules(spec))
         self.plan.artifacts[name] = spec
         self.plan.papers[paper.name].append(name)
+        is_of_cells = artifact.kind not in ("claims", "quoted")  # what is quoted is of the paper's own data
         self.plan.labels[name] = {
             "paper": paper.here.title,
-            "title": artifact.title,
+            "title": self._title(paper, name, models) if is_of_cells else artifact.title,
             "scale": self.scale.title,
             "models": models,
             "datasets": self._dataset_labels(spec),
+            **({"as_written": True} if paper.here == paper.printed else {}),
         }
         if starts := self._start_labels(paper, spec):
             self.plan.labels[name]["starts"] = starts
@@ -324,7 +327,25 @@ class _Loader:
     def _dataset_labels(self, spec: Spec) -> dict[str, str]:
         """Return what the data sets of an artifact's cells and printed numbers are called, where their entries say it."""
         names = [of["at"].get("dataset") for of in [*spec.get("cells", []), *spec.get("published", [])]]
-        return {name: self.datasets[name].label or name for name in dict.fromkeys(names) if name in self.datasets}
+        return {name: self._data_label(name) for name in dict.fromkeys(names) if name in self.datasets}
+
+    def _title(self, paper: Source, artifact: str, models: Iterable[str]) -> str:
+        """Return an artifact's title, with the data and networks that the scale has in the place of the paper's."""
+        printed, here = paper.printed, paper.here
+        groups = {cell.group for cell in shown(here, paper.cells, artifact)}
+        starts = {start.cells for name in groups if (start := here.cells[name].start) and start.cells}
+        data, before = (self._replaced_data(paper, sorted(names & printed.cells.keys())) for names in (groups, starts - groups))
+        networks = {printed.models[key].label: here.models[key].label for key in models if key in printed.models}
+        return retitle(here.artifacts[artifact].title, networks | before, data)
+
+    def _replaced_data(self, paper: Source, groups: list[str]) -> dict[str, str]:
+        """Return what the data of groups are called, by what the paper's are called; the same where none are replaced."""
+        data = [(paper.printed.cells[name].dataset, paper.here.cells[name].dataset) for name in groups]
+        return {self._data_label(was).partition(",")[0]: self._data_label(now).partition(",")[0] for was, now in data}
+
+    def _data_label(self, name: str) -> str:
+        """Return what a data set is called; features without a name of their own are called as the data they are made of."""
+        return self.datasets[name].label or (self.features[name].of if name in self.features else name)
 
     def _start_labels(self, paper: Source, spec: Spec) -> dict[str, str]:
         """Return what the groups are called that an artifact's cells start from: their one network, and what it saw."""

@@ -54,7 +54,9 @@ def write_pages(plan: Plan, root: Path, folder: Path) -> None:
 def scale_banner(plan: Plan) -> str:
     """Return the lines that a reader of these numbers must not overlook."""
     simulated = any(run["recipe"].get("simulate") for run in plan.runs.values())
-    said = [f"Scale {plan.scale}, not the paper's: {plan.title}."] if plan.scale != "paper" else []
+    as_written = all(labels.get("as_written") for labels in plan.labels.values())
+    scale = f"Scale {plan.scale}" if as_written else f"Scale {plan.scale}, not the paper's"
+    said = [f"{scale}: {plan.title}."] if plan.scale != "paper" else []
     said += ["Simulated trainings are not private."] if simulated else []
     return " ".join([*said, *(["A selection: other artifacts were not built."] if plan.selection else [])])
 

@@ -22,10 +22,11 @@ from dpvision.reporting.layout import DIRECTIONS, OF_NUMBERS, Entry, Panel, call
 from dpvision.reporting.left_out import exclusion_notes, read_trainings
 from dpvision.reporting.markup import latex, markdown, number
 from dpvision.reporting.summary import CALLED, SPREADS, Summary, summarise
-from dpvision.reporting.words import made_by, simulation
+from dpvision.reporting.words import caption, made_by
 
 WHICH = ("weights", "split")  # of a metric
 BEST_TRIAL = re.compile(r"^best of \d+ trials$")
+OF_ALL_SEEDS = ("million_parameters", "epsilon_with_search")  # metrics that no seed changes
 ONLY_PRINTED = ("not run", "not asked for")  # states of rows that only the paper has
 BESIDE: dict[str, tuple[dict[str, str], str]] = {  # columns that people read as numbers of their own, and whose n is whose
     "averaged": ({"weights": "averaged"}, "n"),
@@ -41,9 +42,7 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
         frame.to_csv(beside, index=False)
     own = hasattr(kind, "shown")  # a table that is no table of cells by coordinates
     panels = [_panel(kind.shown(frame, spec, labels))] if own else shown_panels(frame, spec, labels, kind.DECIMALS)
-    scale = "" if spec["scale"] == "paper" else f" Scale {spec['scale']}, not the paper's."
-    how = simulation(spec)
-    caption = f"{labels['title']}. {labels['paper']}.{scale}{' ' + how.capitalize() + '.' if how else ''}"
+    panels = [_with_heads(panel, getattr(kind, "HEADS", {})) for panel in panels]
     notes = list(kind.notes(spec, inputs, frame)) if hasattr(kind, "notes") else [kind.NOTE]
     if not own:
         notes = [*reading_notes(spec, frame, csv.name), *notes, *spent_note(spec, frame)]
@@ -52,8 +51,8 @@ def write_table(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]]
         left = counted("published number", "published numbers", hidden)
         notes.append(f"{left} of what this scale does not run: in {csv.name}.")
     notes += made_by(read_json(file) for file in inputs["provenance"])
-    write_text(csv.with_suffix(".md"), markdown(panels, caption, notes))
-    write_text(csv.with_suffix(".tex"), latex(panels, caption, notes, spec["artifact"]))
+    write_text(csv.with_suffix(".md"), markdown(panels, caption(spec, labels), notes))
+    write_text(csv.with_suffix(".tex"), latex(panels, caption(spec, labels), notes, spec["artifact"]))
 
 
 # --- the long frame ---
@@ -151,6 +150,11 @@ def _panel(frame: pd.DataFrame) -> Panel:
     return Panel("", [], list(frame.columns), [[str(text) for text in row] for row in frame.itertuples(index=False)])
 
 
+def _with_heads(panel: Panel, heads: Mapping[str, str]) -> Panel:
+    """Return a panel whose coordinates are called as its kind calls them."""
+    return panel._replace(names=[heads.get(name, name) for name in panel.names])
+
+
 def shown_panels(frame: pd.DataFrame, spec: Spec, labels: dict[str, Any], decimals: int | None) -> list[Panel]:
     """Lay out ours and the printed numbers, as the artifact says or as its kind does."""
     cells = [*(cell["at"] for cell in spec["cells"]), *spec.get("absent", [])]
@@ -234,6 +238,8 @@ def _like(ours: list[dict[str, Any]], at: dict[str, Any]) -> dict[str, Any]:
 def _ours(row: dict[str, Any], spec: Spec, decimals: int | None) -> str:
     if row["state"] != "run":
         return str(row["state"])
+    if row["metric"] in OF_ALL_SEEDS:
+        return number(row["ours"], decimals)
     spread = row.get("spread") if "spread" in spec else _spread(row, spec)
     if spread and decimals is None:
         spread = float(f"{spread:.2g}")

@@ -18,6 +18,18 @@ def simulation(spec: Spec) -> str:
     return f"simulated, not private: batch and noise divided by {' or '.join(map(str, divisors))}, steps kept"
 
 
+def caption(spec: Spec, labels: dict[str, Any]) -> str:
+    """Return the caption of a table: what it shows, of which paper, at which scale."""
+    sentences = [labels["title"]]
+    if labels["paper"] not in labels["title"]:
+        sentences.append(labels["paper"])
+    if spec["scale"] != "paper":
+        sentences.append(f"Scale {spec['scale']}" + ("" if labels.get("as_written") else ", not the paper's"))
+    if how := simulation(spec):
+        sentences.append(how.capitalize())
+    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences)
+
+
 def made_by(provenances: Iterable[dict[str, Any]]) -> list[str]:
     """Return sentences that a reader should know before trusting; none where all is of one code, commit and lock."""
     records = list(provenances)

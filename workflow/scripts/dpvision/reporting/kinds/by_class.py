@@ -24,6 +24,7 @@ class Options(Table):
 
 
 DECIMALS = 1
+HEADS = {"metric": "class"}
 NOTE = "Accuracies in per cent of the test examples of each class, at the last step."
 
 
@@ -41,5 +42,5 @@ def frame(spec: "Spec", inputs: dict[str, list[str]]) -> "pd.DataFrame":
             values = {
                 seed: 100 * line["right"] / line["examples"] if line["examples"] else None for seed, line in lines.items()
             }
-            rows.append(row(spec, cell, name, values, None))
+            rows.append(row(spec, cell, name, values, None, lacking="no test picture"))
     return frame_of(spec, rows)

@@ -31,18 +31,21 @@ class Options(Table):
 
 
 DECIMALS = 2
-NOTE = (
-    "Accuracies in per cent, after the last step. Best trial: the highest accuracy on the held-out examples among the trials "
-    "that were not given up, which is what is printed; mean of the ten best: by the same, or of as many as there are (n). The "
-    "others are of trainings, one a seed, with the values that the search's objective found best, or, where there was no "
-    "search, the recipe's. ε with search: all trials and one training as one composition, which no printed number counts. "
-    "It counts held-out examples, which chose the values, as public."
+NOTE = "Accuracies in per cent, after the last step."
+UNTUNED = "Of trainings, one a seed, with the values of the recipe, without a search."
+TUNED = (
+    "Best trial: the highest accuracy on the held-out examples among the trials that were not given up, which is what is "
+    "printed; mean of the ten best: by the same, or of as many as there are (n). The others are of trainings, one a seed, with "
+    "the values that the search's objective found best, or, where there was no search, the recipe's. ε with search: all "
+    "trials and one training as one composition, which no printed number counts. It counts held-out examples, which chose "
+    "the values, as public."
 )
 FOUND = "Found: {}."
 
 
 def notes(spec: "Spec", inputs: dict[str, list[str]], frame: "pd.DataFrame") -> list[str]:
-    return [NOTE, *found_note(spec, inputs)]
+    is_tuned = any(cell["work"].get("search") for cell in spec["cells"])
+    return [f"{NOTE} {TUNED if is_tuned else UNTUNED}", *found_note(spec, inputs)]
 
 
 def found_note(spec: "Spec", inputs: dict[str, list[str]]) -> list[str]:
