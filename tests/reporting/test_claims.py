@@ -496,6 +496,12 @@ def written(made, tmp_path):
     return write
 
 
+def test_page_says_what_its_epsilon_leave_out(written, made, run_spec):
+    (made.folder / "a1/spec.json").write_text(json.dumps(run_spec()))
+    text = written(claim(BETTER), cells=[{"at": side("a")["at"], "work": {"train": {"1": "a1"}}}])[1]
+    assert "## What these ε leave out" in text and "no ε holds for the 437 held-out examples" in text
+
+
 BETTER = comparison("difference", side("a"), side("b"), printed=[71.8, 71.4])
 WORSE = comparison("difference", side("b"), side("a"))
 LEFT_OUT = comparison("difference", side("a", ()), side("b", ()))

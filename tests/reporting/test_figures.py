@@ -110,6 +110,22 @@ def test_a_long_title_and_note_are_no_wider_than_the_figure(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
+    ("budget", "whole"),
+    [(None, "it has no ε: 2 of its 4 trainings are not private"), ({"epsilon": 8.0, "delta": 1e-5}, None)],
+)
+def test_figure_with_public_trainings_says_it_has_no_epsilon(tmp_path, monkeypatch, run_spec, budget, whole):
+    drawn = []
+    monkeypatch.setattr(figures, "save", lambda figure, csv: drawn.append(figure))
+    spec, inputs = curves(tmp_path)
+    for run in EVERY_RUN:
+        written(tmp_path, run, "spec.json", json.dumps(run_spec({"budget": budget} if run.startswith("r") else {})))
+    figures.write_figure(spec, LABELS, inputs, tmp_path / "figure.csv")
+    note = " ".join(text.get_text() for text in drawn[0].texts).replace("\n", " ")
+    assert whole in note if whole else "As a whole" not in note
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
     ("values", "printed", "labels"),
     [
         ([0, 1, 4], [], ["none", "1", "4"]),

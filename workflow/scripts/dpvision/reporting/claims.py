@@ -9,6 +9,7 @@ from dpvision.plan.specs import Spec
 from dpvision.reporting.comparisons import COMPARISONS
 from dpvision.reporting.coordinates import ALWAYS, cell_name, telling
 from dpvision.reporting.forest import IN_PRINT, Row, write_forest
+from dpvision.reporting.left_out import exclusion_notes, read_trainings
 from dpvision.reporting.measures import Named, text_of, work_of
 from dpvision.reporting.power import MOST, chosen_in_words, distance, seeds_for, spread_of, with_power
 from dpvision.reporting.records import Records
@@ -264,7 +265,10 @@ def _apart(at: dict[str, Any], places: list[dict[str, Any]]) -> list[str]:
 
 
 def _privacy(page: Spec, records: Records) -> list[str]:
-    """Say what the ε of the page mean to an attacker, of the training that spent most; nothing where no ledger says it."""
+    """Say what the ε of the page mean to an attacker, of the training that spent most, and what they leave out.
+
+    Ledgers of old do not say what ε means to an attacker.
+    """
     most: dict[str, list[float]] = {}
     for cell in page["cells"]:
         for run in cell["work"].get("train", {}).values():
@@ -274,11 +278,13 @@ def _privacy(page: Spec, records: Records) -> list[str]:
                 found = [of["epsilon"]["pld"], *(of["curve"][name] for name in ("mu", "true_positives", "advantage"))]
                 so_far = most.setdefault(cell_name(cell["at"], ALWAYS[::2]), found)
                 most[cell_name(cell["at"], ALWAYS[::2])] = list(map(max, so_far, found))
+    notes = exclusion_notes(read_trainings(page["cells"], {"records": list(map(str, records.files.values()))}))
+    left_out = ["", "## What these ε leave out", "", *(f"- {note}" for note in notes)] if notes else []
     if not most:
-        return []
+        return left_out
     head = ["where", "ε by PLD", "μ", "true positives at 0.1 % false ones", "advantage"]
     rows = [[where, f"{e:.2f}", f"{mu:.2f}", f"{tpr:.1%}", f"{gain:.1%}"] for where, (e, mu, tpr, gain) in most.items()]
-    return ["", "## What these ε protect from", "", PROTECTS, "", *_table([head, *rows])]
+    return ["", "## What these ε protect from", "", PROTECTS, "", *_table([head, *rows]), *left_out]
 
 
 def _page(claims: list[Judged], page: Spec, labels: dict[str, Any], privacy: list[str]) -> str:

@@ -22,6 +22,7 @@ from dpvision.files import replacing
 from dpvision.plan.specs import Spec
 from dpvision.reporting.coordinates import cell_name, coordinates_of, telling
 from dpvision.reporting.kinds import KINDS
+from dpvision.reporting.left_out import read_trainings, whole_notes
 from dpvision.reporting.words import simulation
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
@@ -47,7 +48,8 @@ def write_figure(spec: Spec, labels: dict[str, Any], inputs: dict[str, list[str]
         how = simulation(spec)
         scale = "" if spec["scale"] == "paper" else f"  (scale {spec['scale']}{': ' + how if how else ''})"
         figure.suptitle(wrap_to_figure(figure, f"{labels['title']}{scale}", 10), fontsize=10)
-        add_note_below(figure, kind.NOTE)
+        whole = whole_notes(read_trainings(spec["cells"], inputs))
+        add_note_below(figure, ". ".join([kind.NOTE, *whole]))
         save(figure, csv)
 
 

@@ -43,11 +43,9 @@ def read_trainings(cells: Sequence[Spec], inputs: dict[str, list[str]]) -> list[
 
 def exclusion_notes(trainings: Sequence[Training]) -> list[str]:
     """Say of trainings that are shown together what their ε leaves out, and whether there is one of all of them."""
-    private = [training for training in trainings if training.is_private]
-    if not private:
-        return []
-    each = [list_exclusions(*training) for training in private]
-    return [*count_exclusions(each), *_whole_notes(trainings, private)]
+    each = [list_exclusions(*training) for training in trainings if training.is_private]
+    together = [TOGETHER.format(total=len(each))] if len(each) > 1 else []
+    return [*count_exclusions(each), *(whole_notes(trainings) or together)]
 
 
 def count_exclusions(exclusions: Sequence[Sequence[str]]) -> list[str]:
@@ -59,11 +57,10 @@ def count_exclusions(exclusions: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _whole_notes(trainings: Sequence[Training], private: Sequence[Training]) -> list[str]:
-    """Say whether all trainings together have an ε."""
+def whole_notes(trainings: Sequence[Training]) -> list[str]:
+    """Say why all trainings together have no ε, where some of them have one."""
+    private = [training for training in trainings if training.is_private]
     count = len(trainings) - len(private)
-    if count:
+    if private and count:
         return [NOT_PRIVATE.format(count=count, total=len(trainings), are="is" if count == 1 else "are")]
-    if any(trains_on_searched(*training) for training in private):
-        return [SEARCHED]
-    return [TOGETHER.format(total=len(trainings))] if len(trainings) > 1 else []
+    return [SEARCHED] if any(trains_on_searched(*training) for training in private) else []
