@@ -20,6 +20,8 @@ from dpvision.own_pictures.remove import copies_of, listing, remove
 from dpvision.own_pictures.try_folder import duration, try_folder
 from dpvision.plan import own
 from dpvision.plan.reading import read_yaml
+from dpvision.reporting.kinds import by_class
+from dpvision.reporting.tables import shown_panels
 
 
 def picture(file: Path, seed: int) -> None:
@@ -107,6 +109,21 @@ def test_titles_say_each_thing_once(pets, project):
     assert "my_pets" not in table["title"]
     assert "my_pets" in table["paper"]
     assert "my_pets" in labels["my_pets_figure"]["title"]
+
+
+def test_the_table_by_class_says_where_none_is_tested(pets, project, tmp_path):
+    said(pets, project)
+    planned = own_plan(project, "my_pets")
+    spec = planned.artifacts["my_pets_classes"]
+    files = [tmp_path / name / "classes.csv" for cell in spec["cells"] for name in cell["work"]["by_class"].values()]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text("class,examples,right\ncat,3,2\ndog,0,0\n")
+    frame = by_class.frame(spec, {"classes": [str(file) for file in files]})
+    (panel,) = shown_panels(frame, spec, planned.labels["my_pets_classes"], by_class.DECIMALS)
+    rows = {row[0]: row[1:] for row in panel.rows}
+    assert "66.7" in rows["cat"][0]
+    assert set(rows["dog"]) == {"no test picture"}
 
 
 def test_pictures_of_imagenet_are_refused_and_leave_nothing(pets, project):
