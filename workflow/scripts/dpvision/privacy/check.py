@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from dpvision.privacy.clipping import Gradients, flat, losses_of_rows
+from dpvision.privacy.clipping import Gradients, flat, losses_of_outputs
+from dpvision.privacy.mixing import DROPOUTS, Gradient, MixingProbes, Tolerance
 from dpvision.privacy.rules import Refused
 from dpvision.privacy.tape import Expansion
 
@@ -21,7 +21,6 @@ Draw = Callable[..., Tensor]
 
 COUNT = 3  # examples that are compared
 OTHER_COUNT = 5  # that come first: what is copied for five images, and for three, is copied for each
-FAR = 100.0  # by which the other examples are moved: what they do to one's loss is to show
 NOT_UNDERSTOOD = "the network uses it in a way that is not understood: gradients differ from PyTorch's, one example at a time"
 
 
@@ -45,11 +44,32 @@ class MadeUp:
         chosen = torch.arange(count, device=labels.device) % len(labels)
         made = draw(count, *images.shape[1:]).to(images) if self.smooth else images[chosen.to(images.device)]
         self.rows, self.views = flat(made, way.views)
-        self.labels = labels[chosen]
+        self.labels, self.labels_of_batch = labels[chosen], labels
+
+    def outputs(self, rows: Tensor) -> Any:
+        self._put_coins_back()
+        return self.way.network(rows)
 
     def losses(self, rows: Tensor, labels: Tensor) -> Tensor:
-        torch.manual_seed(1)  # the same coins for all passes, should the network toss any
-        return losses_of_rows(self.way.network, rows, labels, self.views, self.way.loss)
+        return losses_of_outputs(self.outputs(rows), labels, self.views, self.way.loss)
+
+    def losses_of_outputs(self, outputs: Any, labels: Tensor) -> Tensor:
+        self._put_coins_back()
+        return losses_of_outputs(outputs, labels, self.views, self.way.loss)
+
+    def gradient(self, loss: Tensor) -> Gradient:
+        """Return one loss's gradient of the parameters by PyTorch."""
+        return torch.autograd.grad(loss, self.way.parameters, retain_graph=True, allow_unused=True)
+
+    def _put_coins_back(self) -> None:
+        """Make all passes toss the same coins, should the network toss any."""
+        torch.manual_seed(1)
+        self._untossed = _coins(self.rows.device)
+
+    @property
+    def tossed_coins(self) -> bool:
+        """Whether the last pass tossed any."""
+        return not torch.equal(_coins(self.rows.device), self._untossed)
 
 
 def check(way: "ClippedSum", images: Tensor, labels: Tensor) -> Checked:
@@ -61,14 +81,14 @@ def check(way: "ClippedSum", images: Tensor, labels: Tensor) -> Checked:
     with torch.random.fork_rng([images.device] if images.is_cuda else []), torch.enable_grad(), InOneOrder():
         draw, found, worker = _under_the_tape(way, images, labels)
         made = MadeUp(way, images, labels, COUNT, draw)
-        losses, quiet, in_turn = _by_pytorch(made)
-        probes = _probes(made, quiet)
-    tolerance, least = (0.1, 0.05) if worker.rough else (1e-2, 1e-4)
-    each, of_others = _gradients(made, losses)
-    scale = losses.abs() + losses.abs().mean()
-    if of_others or any((probe - losses[i]).abs() > least * scale[i] for i, probe in probes):
-        raise Refused("network or loss mixes the examples of a batch: one's loss depends on others, or on their number")
-    _compare(way, each, found, worker, tolerance, least)
+        losses, tosses_coins, in_turn = _by_pytorch(made)
+        each, of_others = _gradients(made, losses)
+        tolerance = Tolerance(0.1, 0.05) if worker.rough else Tolerance(1e-2, 1e-4)
+        mixing = MixingProbes(made, losses.detach(), each, tolerance, tosses_coins).find()
+    if of_others or mixing:
+        reason = mixing or "loss depends on the inputs of others"
+        raise Refused(f"network or loss mixes the examples of a batch: one's {reason}")
+    _compare(way, each, found, worker, tolerance)
     return Checked(in_turn, worker.kinds, worker.expanded)
 
 
@@ -97,38 +117,17 @@ def _under_the_tape(way: "ClippedSum", images: Tensor, labels: Tensor) -> "tuple
 
 
 def _by_pytorch(made: MadeUp) -> tuple[Tensor, bool, bool]:
-    """Return the losses, whether the network tossed no coins, and whether workers have to take turns with it."""
-    network, device = made.way.network, made.rows.device
-    torch.manual_seed(1)
-    coins, before = _coins(device), kept_in(network)
+    """Return the losses, whether the network tosses coins, and whether workers have to take turns with it."""
+    network, before = made.way.network, kept_in(made.way.network)
     losses = made.losses(made.rows.requires_grad_() if made.smooth else made.rows, made.labels)
-    quiet = torch.equal(_coins(device), coins)
-    return losses, quiet, not quiet or kept_in(network) != before
+    tosses_coins = made.tossed_coins
+    return losses, tosses_coins, tosses_coins or kept_in(network) != before
 
 
-@torch.no_grad()
-def _probes(made: MadeUp, quiet: bool) -> list[tuple[int, Tensor]]:
-    """Return losses of examples with other examples beside them, each with whose loss it is."""
-    rows, labels, found = made.rows, made.labels, list[tuple[int, Tensor]]()
-    if quiet:
-        found.append((0, made.losses(torch.cat([rows, rows]), torch.cat([labels, labels]))[0]))
-    moved = [rows + FAR, rows - FAR] if made.smooth else [rows.flip(0), torch.zeros_like(rows)]
-    if made.draw is torch.rand:
-        moved = [rows / 2, rows.square()]
-    for i in range(made.count):
-        one = torch.arange(made.count, device=rows.device) == i
-        own = one.repeat_interleave(made.views).view(-1, *[1] * (rows.dim() - 1))
-        kept = one.to(labels.device).view(-1, *[1] * (labels.dim() - 1))
-        others = [(torch.where(own, rows, instead), labels) for instead in moved]
-        others += [(rows, torch.where(kept, labels, other)) for other in (labels[i], torch.zeros_like(labels))]
-        found += [(i, made.losses(*other)[i]) for other in others]
-    return found
-
-
-def _gradients(made: MadeUp, losses: Tensor) -> tuple[list[tuple[Tensor | None, ...]], bool]:
+def _gradients(made: MadeUp, losses: Tensor) -> tuple[list[Gradient], bool]:
     """Return each loss's gradients of the parameters, and whether any depends on another's inputs."""
     parameters, views, mixed = made.way.parameters, made.views, False
-    each: list[tuple[Tensor | None, ...]] = []
+    each: list[Gradient] = []
     sources = [*parameters, made.rows] if made.smooth else parameters
     for i, loss in enumerate(losses):
         own = torch.autograd.grad(loss, sources, retain_graph=True, allow_unused=True)
@@ -138,24 +137,18 @@ def _gradients(made: MadeUp, losses: Tensor) -> tuple[list[tuple[Tensor | None, 
     return each, mixed
 
 
-def _compare(
-    way: "ClippedSum",
-    each: list[tuple[Tensor | None, ...]],
-    found: Gradients,
-    worker: "Worker",
-    tolerance: float,
-    least: float,
-) -> None:
+def _compare(way: "ClippedSum", each: list[Gradient], found: Gradients, worker: "Worker", tolerance: Tolerance) -> None:
     """Refuse a network of which sums or norms under the tape are not PyTorch's."""
     names = {id(p): name for name, p in way.network.named_parameters()}
     sums = [sum((g.double() for g in of_p if g is not None), torch.zeros(())) for of_p in zip(*each, strict=True)]
     norms = torch.stack([torch.stack([g.double().norm() for g in own if g is not None]).norm() for own in each])
     for p, total, ours, first in zip(way.parameters, sums, found.sums, each[0], strict=True):
         lost = first is not None and id(p) not in worker.used
-        if lost or (total - ours).norm() > tolerance * total.norm() + least * norms.sum():
+        allowed = tolerance.of_gradients * total.norm() + tolerance.of_losses * norms.sum()
+        if lost or (total - ours).norm() > allowed:
             raise Refused(f"{names[id(p)]}: {NOT_UNDERSTOOD}")
     assert found.norms is not None
-    if ((norms - found.norms).abs() > (tolerance + least) * norms).any():
+    if ((norms - found.norms).abs() > sum(tolerance) * norms).any():
         raise Refused(f"some weight: {NOT_UNDERSTOOD}")
 
 
@@ -185,10 +178,8 @@ class Same:
 class InOneOrder(TorchFunctionMode):
     """Coins fall in the order of memory, which a rule may change: here they are tossed for contiguous data."""
 
-    TOSSING = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout, torch.dropout)
-
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        if func in self.TOSSING and args and isinstance(args[0], Tensor):
+        if func in DROPOUTS and args and isinstance(args[0], Tensor):
             args = (args[0].contiguous(), *args[1:])
         return func(*args, **(kwargs or {}))
 

@@ -55,6 +55,10 @@ def trainable(network: nn.Module) -> list[nn.Parameter]:
 Loss = Callable[[Tensor, Tensor], Tensor]  # a function of outputs and labels that gives one number an output
 
 
+class NotOnePerExample(ValueError):
+    """An error: the loss gives something else than one number per input."""
+
+
 def each_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
     return cross_entropy(outputs, labels, reduction="none")
 
@@ -85,10 +89,17 @@ def losses_of(network: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
 
 def losses_of_rows(network: nn.Module, rows: Tensor, labels: Tensor, views: int, loss: Loss) -> Tensor:
     """Return one loss an example, the mean over its views, which follow one another."""
-    losses = loss(network(rows), labels if views == 1 else labels.repeat_interleave(views, 0))
-    if losses.shape != (len(rows),):
-        shape = tuple(losses.shape)
-        raise ValueError(f'the loss is {shape} for {len(rows)} inputs: it must be one number each, as with reduction="none"')
+    return losses_of_outputs(network(rows), labels, views, loss)
+
+
+def losses_of_outputs(outputs: Any, labels: Tensor, views: int, loss: Loss) -> Tensor:
+    """Return one loss per example of what the network made of all views."""
+    losses = loss(outputs, labels if views == 1 else labels.repeat_interleave(views, 0))
+    if losses.shape != (len(labels) * views,):
+        raise NotOnePerExample(
+            'the loss must be one number per input, as with reduction="none": '
+            f"for {len(labels) * views} inputs it is of the shape {tuple(losses.shape)}"
+        )
     return losses if views == 1 else losses.view(-1, views).mean(1)
 
 
