@@ -279,3 +279,48 @@ def test_choosing_costs_more_than_a_trial_and_the_more_trials_the_more():
 def test_the_tighter_accountant_never_goes_below_zero(delta):
     assert prv_epsilon(Mechanism(0.64, 10.0, 50), delta) == 0.0
     assert prv_epsilon(Mechanism(0.64, 2.0, 50), 0.01) > 5
+
+
+# --- arguments out of range ---
+
+GOOD = {"epsilon": 8.0, "delta": 1e-5, "q": 0.1, "steps": 100}
+BAD = [
+    ("q", 0.0),
+    ("q", 1.5),
+    ("q", np.nan),
+    ("delta", 0.0),
+    ("delta", 1.0),
+    ("delta", -1e-5),
+    ("steps", 0),
+    ("steps", 99.5),
+    ("steps", np.inf),
+    ("epsilon", 0.0),
+    ("epsilon", np.inf),
+]
+
+
+@pytest.mark.filterwarnings("error")  # the accountant's own warnings would come before the message
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_calibrate_names_the_argument_out_of_range(name, value):
+    with pytest.raises(ValueError, match=rf"^{name} = {value}: it must be"):
+        calibrate(**(GOOD | {name: value}))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("name", "value"), [("q", 0), ("q", 1.01), ("sigma", 0.0), ("sigma", -1.0), ("steps", -1), ("steps", 1.5)]
+)
+def test_mechanism_names_the_argument_out_of_range(name, value):
+    with pytest.raises(ValueError, match=rf"^{name} = {value}: it must be"):
+        Mechanism(**({"q": 0.1, "sigma": 1.0, "steps": 10} | {name: value}))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("delta", [0, 1, 2.0])
+def test_epsilon_names_a_delta_out_of_range(delta):
+    with pytest.raises(ValueError, match=rf"^delta = {delta}: it must be .* in \(0, 1\)"):
+        Mechanism(0.1, 1.0, 10).epsilon(delta)
+
+
+def test_whole_numbers_of_steps_may_be_of_any_type():
+    assert Mechanism(0.1, 1.0, 10.0).epsilon(1e-5) == Mechanism(0.1, 1.0, np.int64(10)).epsilon(1e-5)

@@ -7,6 +7,7 @@ its default ends at 63, where small budgets (large sigma) have their optimum bey
 """
 
 import functools
+import math
 import warnings
 from dataclasses import dataclass
 
@@ -22,11 +23,22 @@ MOST_NOISE = 1e6
 
 @dataclass(frozen=True)
 class Mechanism:
-    """The training as the accountant sees it."""
+    """The training as the accountant sees it.
+
+    Attributes:
+        q: The probability with which each example joins a step, in (0, 1].
+        sigma: The noise multiplier: the noise's standard deviation as a multiple of C, positive.
+        steps: How many steps are made: a whole number. Before the first it is 0, and ε is 0.
+    """
 
     q: float
     sigma: float
     steps: int
+
+    def __post_init__(self) -> None:
+        check_range("q", self.q, 0 < self.q <= 1, "a probability in (0, 1], the expected batch / the number of examples")
+        check_range("sigma", self.sigma, 0 < self.sigma < math.inf, "the noise multiplier, positive and finite")
+        check_range("steps", self.steps, self.steps >= 0 and self.steps % 1 == 0, "a whole number of steps, not negative")
 
     def rdp(self) -> np.ndarray:
         """Return the Renyi divergence at each order. It adds up over mechanisms that are run one after the other."""
@@ -42,8 +54,15 @@ def _rdp_of_a_step(q: float, sigma: float) -> np.ndarray:
         return np.asarray(compute_rdp(q=q, noise_multiplier=sigma, steps=1, orders=ORDERS))
 
 
+def check_range(name: str, value: float, fits: bool, meaning: str) -> None:
+    """Raise a ValueError that names an argument, its value and what it must be, unless it fits."""
+    if not fits:
+        raise ValueError(f"{name} = {value}: it must be {meaning}")
+
+
 def epsilon_of(rdp: np.ndarray, delta: float) -> float:
     """Return the smallest epsilon over the orders (Balle et al. 2020); 0 where nothing was spent."""
+    check_range("delta", delta, 0 < delta < 1, "a probability in (0, 1), well below 1 / the number of examples")
     if not rdp.any():
         return 0.0
     with warnings.catch_warnings():
@@ -52,7 +71,21 @@ def epsilon_of(rdp: np.ndarray, delta: float) -> float:
 
 
 def calibrate(epsilon: float, delta: float, q: float, steps: int, tolerance: float = 1e-5) -> float:
-    """Return the least sigma, up to the tolerance, at which `steps` steps spend at most `epsilon`: it never overshoots."""
+    """Return the least sigma, up to the tolerance, at which `steps` steps spend at most `epsilon`: it never overshoots.
+
+    Args:
+        epsilon: The budget, positive.
+        delta: The probability in (0, 1) with which ε may not hold, well below 1 / the number of examples.
+        q: The probability with which each example joins a step, in (0, 1].
+        steps: How many steps are made, at least one.
+        tolerance: By how much sigma may be above the least.
+
+    Raises:
+        ValueError: An argument is out of its range.
+        UserError: No noise is enough.
+    """
+    check_range("epsilon", epsilon, 0 < epsilon < math.inf, "a positive, finite number")
+    check_range("steps", steps, steps >= 1, "a whole number of steps, at least 1")
 
     def excess(sigma: float) -> float:
         return Mechanism(q, sigma, steps).epsilon(delta) - epsilon
