@@ -385,6 +385,13 @@ OPERATIONS: dict[str, Callable[[], nn.Module]] = {
         token=of_lengths(3, 1),
     ),
     "embedded positions": lambda: Net(lambda n, x: torch.tanh(x + n.table(torch.arange(6))), table=nn.Embedding(6, 5)),
+    "embedded positions, expanded for each example": lambda: Net(
+        lambda n, x: torch.tanh(x[:, 0] + n.table(torch.arange(6).expand(len(x), -1)) + n.table(torch.arange(6))),
+        table=nn.Embedding(6, 5),
+    ),
+    "embedded positions, repeated for each example": lambda: Net(
+        lambda n, x: torch.cat([n.table(torch.arange(3).repeat(len(x), 1)), x[:, 0]], 1).tanh(), table=nn.Embedding(6, 5)
+    ),
     "embedding": lambda: Net(embedded, table=of_lengths(3, 2)),
     "a shape taken from a weight": lambda: Net(
         lambda n, x: F.linear(x, n.a.expand_as(n.b)) * n.b.sum(), a=of_lengths(5), b=of_lengths(4, 5)
@@ -691,7 +698,11 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "x *= p": (written(lambda y, p: y.__imul__(p)), r"\(p\): it writes"),
     "x -= p": (written(lambda y, p: y.__isub__(p)), r"\(p\): it writes"),
     "x[0] = p": (written(lambda y, p: y.__setitem__((slice(None), 0), p)), r"\(p\)"),
-    "batch normalisation": (lambda: net(conv(), nn.BatchNorm2d(4)), r"\(1.weight\).*depends on the others"),
+    "batch normalisation": (lambda: net(conv(), nn.BatchNorm2d(4)), r"\(1.weight\).*depends on the others.*GroupNorm"),
+    "one row of a weight per example": (
+        lambda: Net(lambda n, x: x.flatten(1, 2) * n.p[torch.zeros(len(x), dtype=torch.long)][:, None], p=of_lengths(1, 5)),
+        r"\(p\): .*rows are shared by all examples.*\.expand",
+    ),
     "batch normalisation without weights": (
         lambda: net(conv(), nn.BatchNorm2d(4, affine=False)),
         "batch_norm.*depends on the others",

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from dpvision.privacy.candidates import takes_mixed_precision
-from dpvision.privacy.contributions import SLACK, Deferred, Ways, Weight, keep
+from dpvision.privacy.contributions import SLACK, Deferred, Derived, Ways, Weight, keep
 from dpvision.privacy.convolution import Convolution
 from dpvision.privacy.mish import as_dense
 
@@ -270,7 +270,8 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     if training:
-        raise refuse(tape, func, weight, "every example's output depends on the others of its batch: no gradient is its own")
+        why = "every example's output depends on the others of its batch: no gradient is its own. Take nn.GroupNorm instead"
+        raise refuse(tape, func, weight, why)
     return _by_channel(tape, F.batch_norm(input, running_mean, running_var, eps=eps), weight, bias)
 
 
@@ -331,7 +332,7 @@ multiply, add = _elementwise(True), _elementwise(False)
 class Expand:
     """A weight that every image gets a copy of, like the class token of a transformer: from here on it is data."""
 
-    def __init__(self, tape: "Tape", weight: Weight, shape: torch.Size) -> None:
+    def __init__(self, tape: "Tape", weight: Weight, shape: tuple[int, ...]) -> None:
         self.tape, self.weight, self.shape = tape, weight, shape
 
     def forward(self) -> tuple[Tensor, ...]:
@@ -357,6 +358,26 @@ def expanded(tape: "Tape", weight: Tensor, made: Any) -> Tensor | None:
 
 
 EXPANDING = {Tensor.expand, Tensor.repeat, torch.broadcast_to, Tensor.broadcast_to}
+
+
+def shared_rows(tape: "Tape", indices: Tensor, table: Tensor, *options: Any, **named_options: Any) -> Tensor | None:
+    """Return the rows of an embedding as data, if the same indices stand there for each image, like those of positions.
+
+    Args:
+        tape: The tape of this pass.
+        indices: The indices, which are not made of data: [images, ...] with equal rows, or anything else.
+        table: The weight.
+        options: Those of `F.embedding`.
+        named_options: The same by keyword.
+
+    Returns:
+        A copy of the rows per image, or None if the indices are of another kind.
+    """
+    copies = indices.dim() > 1 and len(indices) == tape.images and bool((indices == indices[:1]).all())
+    if not tape.may_expand(table, copies):
+        return None
+    rows = tape.derive(F.embedding(indices[0], table, *options, **named_options), table)
+    return tape.apply(Expand(tape, tape.use(rows), (len(indices), *rows.shape)))
 
 
 def attention(
@@ -457,8 +478,14 @@ class Generic:
         try:
             samples, moved = torch.func.vmap(of_example)(*cut)
         except RuntimeError as error:
-            first = self.weights[0].parameters[0]
-            raise refuse(self.tape, self.func, first, f"there is no rule for it, and vmap cannot do it: {error}") from error
+            first, why = self.weights[0].parameters[0], f"there is no rule for it, and vmap cannot do it: {error}"
+            made = [w.value for w in self.weights if isinstance(w, Derived)]
+            if any(value.dim() > 0 and len(value) == self.tape.images for value in made):
+                why = (
+                    "a tensor made of parameters alone has one row per example: its rows are shared by all examples. "
+                    "Make it without that dimension, or last with .expand(len(x), ...)"
+                )
+            raise refuse(self.tape, self.func, first, why) from error
         for weight, sample in zip(self.weights, samples, strict=True):
             self.tape.add(weight, lambda sample=sample: sample)  # type: ignore[misc]
         back: list[Tensor | None] = [None] * len(kept)

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from dpvision.privacy.contributions import Contribution, Derived, Rooms, Standardized, Ways, Weight, keep
 from dpvision.privacy.mish import Mish, replaceable
-from dpvision.privacy.rules import ALWAYS, EXPANDING, RULES, expanded, generic, refuse
+from dpvision.privacy.rules import ALWAYS, EXPANDING, RULES, expanded, generic, refuse, shared_rows
 from dpvision.standardized import standardized
 
 Expansion = tuple[tuple[int, ...], int]  # the ids of the parameters, and how many expansions of theirs came before
@@ -70,15 +71,29 @@ class Tape(TorchFunctionMode):
             out = self._standardized(*args)
         else:
             out = func(*args, **kwargs)
-            if func in EXPANDING and not of_data and weights and (copies := expanded(self, weights[0], out)) is not None:
+            copies = None if of_data or not weights else self._copies(func, args, kwargs, weights[0], out)
+            if copies is not None:
                 out, of_data = copies, True
         for t in tensors_in(out):
             if of_data:
                 t.of_data = True  # type: ignore[attr-defined]
             elif weights and t.requires_grad and id(t) not in self.weights:
-                parameters = dict.fromkeys(p for w in weights for p in self.weights[id(w)].parameters)
-                self.weights[id(t)] = Derived(t, list(parameters))
+                self.derive(t, *weights)
         return out
+
+    def _copies(self, func: Any, args: tuple, kwargs: dict, weight: Tensor, out: Any) -> Tensor | None:
+        """Return the copies of a weight for the images as data, if an operation on weights alone makes such."""
+        if func in EXPANDING:
+            return expanded(self, weight, out)
+        if func is F.embedding:
+            return shared_rows(self, *args, **kwargs)
+        return None
+
+    def derive(self, made: Tensor, *weights: Tensor) -> Tensor:
+        """Note that a tensor is made of these weights alone, and return it."""
+        parameters = dict.fromkeys(p for w in weights for p in self.weights[id(w)].parameters)
+        self.weights[id(made)] = Derived(made, list(parameters))
+        return made
 
     def _standardized(self, weight: Tensor, gain: Tensor, floor: float) -> Tensor:
         """Standardise a weight, once for all that take the same weights."""
