@@ -32,6 +32,7 @@ from dpvision.privacy.clipping import (
     Clipped,
     Gradients,
     Loss,
+    NotOnePerExample,
     clip_factors,
     each_cross_entropy,
     flat,
@@ -89,6 +90,8 @@ class ClippedSum(Clipped):
         self.workers: list[Worker] = []
 
     def __call__(self, images: Tensor, labels: Tensor) -> Gradients:
+        if len(images) != len(labels):
+            raise ValueError(f"there are {len(images)} inputs and {len(labels)} labels: {self._needed_shapes()}")
         if not len(labels):
             return self._nothing(images)
         if (state := self._state()) not in self.checked:
@@ -122,7 +125,17 @@ class ClippedSum(Clipped):
 
     def check(self, images: Tensor, labels: Tensor) -> None:
         """Compare a few made-up examples with PyTorch's own gradients, of the network as it is."""
-        self.in_turn, self.kinds, self.expanding = check(self, images, labels)
+        try:
+            self.in_turn, self.kinds, self.expanding = check(self, images, labels)
+        except NotOnePerExample as error:
+            raise ValueError(
+                f"{error}. They were made up, like your {len(labels)}, to try the loss before the first step"
+            ) from None
+
+    def _needed_shapes(self) -> str:
+        """Say in which shapes inputs and labels come."""
+        inputs = "[examples, ...]" if self.views in (None, 1) else f"[examples, {self.views} views, ...]"
+        return f"inputs must be {inputs}, with one label per example"
 
     def unclipped(self, rows: Tensor, labels: Tensor, expanding: set[Expansion] | None) -> "tuple[Gradients, Worker]":
         """Return what a worker of its own makes of examples whose gradients are all shorter than C, and that worker."""
