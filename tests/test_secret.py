@@ -39,6 +39,33 @@ def test_no_number_is_an_end_nor_infinite_whatever_the_system_gives(byte, monkey
     assert Secret().gaussian(1).isfinite()
 
 
+def test_all_numbers_come_from_the_system(monkeypatch):
+    """Where the system gives zeros alone, no other source is left that could make two numbers differ."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    least = torch.tensor(2.0 ** -(BITS + 1), dtype=torch.float64)
+    assert (Secret().uniform(1000) == least).all()
+    assert (Secret().gaussian(1000) == secret.DRAWS**0.5 * torch.special.ndtri(least)).all()
+    sums = [torch.zeros(1000)]
+    add_noise(sums, 1.0, Secret())
+    assert len(sums[0].unique()) == 1
+    assert len(PoissonSampler(1000, 2.0**-50, Secret()).sample()) == 1000
+
+
+def test_each_gaussian_takes_bytes_of_its_own(monkeypatch):
+    counts = []
+    monkeypatch.setattr(os, "urandom", lambda count: counts.append(count) or bytes(count))
+    Secret().gaussian(1000)
+    assert sum(counts) == 8 * secret.DRAWS * 1000
+
+
+@pytest.mark.usefixtures("from_a_seed")
+def test_noise_reaches_sums_of_any_order_in_memory():
+    sums = [torch.zeros(30, 40).t(), torch.zeros(2, 3, 20, 20).to(memory_format=torch.channels_last)]
+    add_noise(sums, 3.0, Secret())
+    for total in sums:
+        assert stats.kstest((total / 3).flatten().numpy(), "norm").pvalue > 1e-3
+
+
 @pytest.mark.usefixtures("from_a_seed")
 def test_noise_has_the_deviation_that_is_asked_for_on_every_tensor(monkeypatch):
     monkeypatch.setattr(secret, "AT_ONCE", 1000)

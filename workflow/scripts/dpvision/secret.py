@@ -53,13 +53,21 @@ def integers(low: int, high: int, shape: tuple[int, ...], source: Source) -> Ten
 
 
 def add_noise(sums: list[Tensor], scale: float, source: Secret) -> None:
-    """Add N(0, scale²) to sums of single precision, and round what comes out to a grid, the same whatever was in the sums.
+    """Add N(0, scale²) to sums in place, and round what comes out to a grid, the same whatever was in the sums.
 
     A number of few digits has only so many neighbours: which values noise can reach from a sum tells of the sum (Mironov
     2012). Here sum and noise are added in double precision, where every place of the grid has many numbers that round to it.
+
+    Args:
+        sums: The clipped sums, one tensor per parameter, of any order in memory.
+        scale: The noise's standard deviation, σ times the sensitivity of the sums.
+        source: Where the noise comes from.
     """
     grid = GRID * scale
     for tensor in sums:
-        for part in tensor.view(-1).split(AT_ONCE):
+        numbers = tensor.reshape(-1)
+        for part in numbers.split(AT_ONCE):
             noisy = part.double() + scale * source.gaussian(len(part))
             part.copy_((noisy / grid).round() * grid)
+        if not tensor.is_contiguous():  # then the numbers above are a copy
+            tensor.copy_(numbers.view(tensor.shape))
