@@ -143,7 +143,7 @@ class OurPlain(Plain):
     def _share(self, share: list[tuple[Tensor, Tensor]], views: int) -> list[Tensor]:
         sums: list[Tensor] = []
         for rows, labels in share:
-            with torch.enable_grad(), QuickMish() if self.choices["mish"] == "pieces" else contextlib.nullcontext():
+            with torch.enable_grad(), QuickMish() if self.choices.get("mish") == "pieces" else contextlib.nullcontext():
                 loss = losses_of_rows(self.network, rows, labels, views, each_cross_entropy).sum()
             found = list(torch.autograd.grad(loss, self.parameters))
             sums = list(torch._foreach_add(sums, found)) if sums else found

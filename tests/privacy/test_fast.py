@@ -1197,6 +1197,15 @@ def test_what_is_chosen_by_timing_agrees_and_given_again_gives_the_same_bits(mon
     torch.testing.assert_close(first.norms, rows.norm(dim=1), rtol=1e-4, atol=0)
 
 
+def test_choices_name_no_mish_where_there_is_none():
+    network, (images, labels) = net(nn.Flatten(), nn.Linear(60, 4), nn.ReLU()), examples_of(6)
+    timed = ClippedSum(network, CLIP)
+    first = timed(images, labels)
+    assert set(timed.choices) == {"workers", "images", "memory_format", "layers"}
+    again = ClippedSum(network, CLIP, choices=timed.choices)(images, labels)
+    assert all(torch.equal(one, other) for one, other in zip(first.sums, again.sums, strict=True))
+
+
 def not_wanted(*_: Any) -> Any:
     raise AssertionError("timed, though everything was chosen")
 

@@ -169,7 +169,8 @@ class ClippedSum(Clipped):
                 break
             best, cost = tried, found
         changes = [{"workers": workers, "images": best["images"] * best["workers"]} for workers in worth.workers[1:]]
-        changes += [{"mish": mish} for mish in worth.mish[1:]] if self.workers and self.workers[0].replaced else []
+        has_mish = self.workers[0].replaced
+        changes += [{"mish": mish} for mish in worth.mish[1:]] if has_mish else []
         for change in changes:
             tried = {**best, **change}
             found = self._cost(tried, *cut(tried))
@@ -177,6 +178,8 @@ class ClippedSum(Clipped):
                 best, cost = tried, found
         if best["images"] > timed_at:
             best = self._with_layers({**best, "layers": {}}, *cut(best))
+        if not has_mish:
+            del best["mish"]
         return best
 
     def _views(self, images: Tensor) -> int:
@@ -258,7 +261,7 @@ class Worker:
         self.layers = choices["layers"]
         self.rooms.next_part()
         views, last = len(images) // len(labels), choices["memory_format"] == "channels last"
-        quick = choices["mish"] == "pieces"
+        quick = choices.get("mish") == "pieces"
         tape = Tape(self.names, self.weights, len(labels), self.choose, self.rooms, quick, last, self.expanding)
         with torch.autocast(*self.precision), tape, torch.enable_grad():
             losses = losses_of_rows(self.network, tape.watch(images), labels, views, self.loss)
