@@ -184,10 +184,12 @@ def _in_place(texts: dict[str, str], place: Path) -> Iterator[str]:
         new.rename(place)
         try:
             yield REPLACED if before.exists() else WRITTEN
-        except BaseException:
+        except BaseException as error:
             place.rename(new)
             if before.exists():
                 before.rename(place)
+            if isinstance(error, UserError):
+                raise UserError(f"{error}\nNothing was written.") from None
             raise
 
 
