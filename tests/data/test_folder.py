@@ -172,6 +172,19 @@ def test_why_a_picture_cannot_be_read_is_said(tmp_path, pets):
     assert set(faults.values()) == {"no picture"}
 
 
+def test_a_folder_that_may_not_be_listed_is_named(pets, monkeypatch):
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("dog"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(UserError, match="dog: this folder cannot be read: Permission denied"):
+        list_folder(pets)
+
+
 def test_a_pipe_is_not_waited_for(pets, tmp_path):
     os.mkfifo(pets / "cat/x.png")
     assert fault_of(pets / "cat/x.png") == "no file"

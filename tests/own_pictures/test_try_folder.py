@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from copied import ROOT, copy_configuration
+from copied import ROOT, copy_configuration, copy_project
 from PIL import Image
 
 from dpvision import plan
@@ -303,6 +303,20 @@ def dpvision(project: Path, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-m", "dpvision", *words], cwd=project, env=os.environ | path, capture_output=True, text=True
     )
+
+
+@pytest.mark.slow
+def test_snakemake_and_its_jobs_find_the_paper_by_its_name(pets, tmp_path):
+    copy_project(tmp_path / "whole")
+    said(pets, tmp_path / "whole", "pets")
+    command = [sys.executable, "-m", "snakemake", "pets", "--until", "prepare", "--cores", "1"]
+    made = subprocess.run(command, cwd=tmp_path / "whole", capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    (arrays,) = (tmp_path / "whole/results/data/prepared").glob("pets-*/train_images.npy")
+    assert stat.S_IMODE(arrays.stat().st_mode) == 0o600
+    assert stat.S_IMODE(arrays.parent.stat().st_mode) == 0o700
+    assert (tmp_path / "whole/results/own/plan/pets_table.json").exists()
+    assert not (tmp_path / "whole/results/plan").exists()
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def list_folder(folder: Path, follow_links: bool = False) -> FolderContents:
     """
     tops = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     contents = FolderContents(depth=2 if tops == sorted(SPLITS) else 1)
-    for place, folders, names in os.walk(folder, followlinks=follow_links):
+    for place, folders, names in os.walk(folder, followlinks=follow_links, onerror=_refuse_folder):
         here = Path(place).relative_to(folder)
         level = len(here.parts)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -79,6 +79,11 @@ def list_folder(folder: Path, follow_links: bool = False) -> FolderContents:
             contents.empty.append(here.as_posix())
     contents.pictures.sort()
     return contents
+
+
+def _refuse_folder(error: OSError) -> None:
+    """Raise for a folder that cannot be listed: a class would be missing without a word."""
+    raise UserError(f"{error.filename}: this folder cannot be read: {error.strerror}") from error
 
 
 def _sort_in(paths: list[str], is_class: bool, contents: FolderContents) -> list[str]:
@@ -150,6 +155,8 @@ def fault_of(path: Path) -> str:
         return str(error)
     except UnidentifiedImageError:
         return "no picture"
+    except PermissionError:
+        return "no permission"
     except (OSError, SyntaxError, ValueError) as error:
         return "cut off" if "truncated" in str(error) else "damaged"
     return ""
