@@ -1,5 +1,6 @@
 """The pages of the report, of records written by hand."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from dpvision.plan import DATA
 from dpvision.plan.stages import ANALYSES
 from dpvision.provenance import LOCK
 from dpvision.reporting import html
-from dpvision.reporting.pages import scale_banner, write_pages
+from dpvision.reporting.outcome import effect_sentence
+from dpvision.reporting.pages import rows_shown, scale_banner, write_pages
 from dpvision.reporting.report import run_labels
 from dpvision.verify.finding import Finding
 
@@ -54,7 +56,7 @@ def pages(results) -> dict[str, str]:
 def test_there_is_a_page_for_every_table_and_every_run(whole):
     made = pages(whole)
     expected = {f"tables/{name}" for name in whole.plan.of_kind("tables")} | {f"runs/{run}" for run in whole.runs}
-    assert set(made) == {"overview", "cost", "environment", *expected}
+    assert set(made) == {"home", "overview", "cost", "environment", *expected}
     assert "None: all" in made["overview"]
 
 
@@ -125,7 +127,9 @@ def test_a_record_that_cannot_be_read_to_its_end_is_told_and_not_an_error(whole,
 
 
 def test_every_page_says_the_scale_and_fetches_nothing(whole):
-    for text in pages(whole).values():
+    for name, text in pages(whole).items():
+        if name == "home":  # a part of Snakemake's page, which says the scale itself
+            continue
         assert "Scale demo, not the paper&#x27;s" in text
         assert not FETCHED.search(text)
     assert scale_banner(whole.plan).startswith("Scale demo, not the paper's: ")
@@ -174,6 +178,65 @@ def test_cost_is_the_sum_of_the_benchmarks_of_what_is_shown(whole):
         whole.log("train", run, '{"s": 30.0, "max_rss": 500.0, "cpu_time": 20.0}\n', "jsonl")
     text = pages(whole)["cost"]
     assert "<tr><td>train</td><td>2</td><td>1:00</td><td>0:30</td><td>0:30</td><td>0:40</td><td>0.50 GB</td></tr>" in text
+
+
+def test_first_page_and_overview_begin_with_what_came_out(whole):
+    whole.plan.left_out.append("table_of_other_data")
+    made = pages(whole)
+    table = whole.plan.of_kind("tables")[0]
+    for name, next_part in (("home", "Open a page"), ("overview", "Warnings")):
+        first = made[name].split(f"<h2>{next_part}</h2>")[0]
+        assert whole.plan.labels[table]["paper"] in first and "<td>70.11 / 71.8</td>" in first
+        assert "What is missing" in first and "table_of_other_data" in first
+    assert f"/report/tables/{table}.html" in made["home"]
+
+
+def test_graph_has_each_stage_once_and_its_text_fits(whole):
+    home = pages(whole)["home"]
+    names = re.findall('class="name">(.*?)<', home)
+    assert {"train", "tables", "figures"} <= set(names) and len(set(names)) == len(names)
+    drawn = html.graph([[("activations", "6 histograms of activations")], [("figures", "1")]], [("activations", "figures")])
+    texts = re.findall('text-anchor="middle">(.*?)</text>', drawn)
+    assert " ".join(texts[:-1]) == "6 histograms of activations" and max(map(len, texts)) <= html.BOX_LETTERS
+
+
+def test_a_table_that_needs_no_training_is_no_drawing(whole):
+    table, figure = whole.plan.of_kind("tables")[0], whole.plan.of_kind("figures")[0]
+    untrained = {name: whole.plan.artifacts[name] | {"cells": []} for name in (table, figure)}
+    planned = dataclasses.replace(whole.plan, artifacts=untrained)
+    rests_on = {name: words for name, _, words in rows_shown(planned)}
+    assert "nothing was trained" in rests_on[table] and "drawing" in rests_on[figure]
+
+
+def test_a_number_is_not_broken_from_its_spread():
+    assert "<td>82.50\u00a0±\u00a02.31\u00a0(3) / 71.8</td>" in html.table(["ours"], [["82.50 ± 2.31 (3) / 71.8"]])
+
+
+def test_effect_is_said_by_the_first_measured_difference():
+    same = {
+        "row": "comparison",
+        "claim": "better",
+        "kind": "difference",
+        "dataset": "digits",
+        "n": "3",
+        "text": "It is better.",
+    }
+    same |= {"verdict": "no verdict: stand-ins"}
+    what = "test accuracy, A − B: digits, ε = {}"
+    rows = [same | {"comparison": what.format(level), "epsilon": level, "of_medians": by} for level, by in EFFECTS.items()]
+    sentence = effect_sentence([same | {"row": "claim", "of_medians": ""}, *rows], {"digits": "Handwritten digits"})
+    for words in (
+        "**−5.0, +1.5 points** at ε = 2.89, 7.42",
+        "Handwritten digits",
+        "medians",
+        "n = 3",
+        "**no verdict: stand-ins**",
+    ):
+        assert words in sentence
+    assert effect_sentence(rows[:0], {}) == ""
+
+
+EFFECTS = {"2.89": "-5.0", "7.42": "1.5"}
 
 
 def test_no_two_runs_of_a_report_are_called_the_same(results):

@@ -21,6 +21,7 @@ rule pages:
             category="Overview",
             labels={"page": "Overview"},
         ),
+        home=f"{PAGES}/home.html",
         cost=report(
             f"{PAGES}/cost.html",
             caption="../report/cost.rst",

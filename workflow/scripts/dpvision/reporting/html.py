@@ -1,6 +1,7 @@
 """Pages that stand alone: HTML with its style and drawings inside, nothing fetched, everything escaped."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -9,6 +10,7 @@ from dpvision.reporting.style import CSS
 WIDTH, HEIGHT, MARGIN = 760, 230, 48  # of a curve's drawing, in its own units
 COLOURS = ("#1f4e8c", "#e07b00")
 LINES = ("", "6 4")
+BOX_LETTERS = 17  # of a line that fits a box of a graph
 
 
 def page(title: str, banner: str, *parts: str) -> str:
@@ -22,10 +24,15 @@ def page(title: str, banner: str, *parts: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Return a table of text, which is broken where the page is too narrow; `long`: of many columns, in small letters."""
+    """Return a table of text in a box that scrolls where the page is too narrow; `long`: of many columns, in small letters."""
     top = "".join(f'<th scope="col">{inline(cell)}</th>' for cell in head)
-    body = "\n".join("<tr>" + "".join(f"<td>{inline(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<table class="{kind}"><thead><tr>{top}</tr></thead>\n<tbody>{body}</tbody></table>'
+    body = "\n".join("<tr>" + "".join(f"<td>{inline(_keep_together(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table class="{kind}"><thead><tr>{top}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def _keep_together(cell: str) -> str:
+    """Return a cell whose number is never broken from its spread and its n."""
+    return re.sub(r"(?<=\d) (?=[±(])|(?<=±) (?=\d)", "\N{NO-BREAK SPACE}", cell)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
@@ -107,7 +114,9 @@ def curves(lines: dict[str, list[tuple[float, float]]], across: str) -> str:
 
 def graph(columns: list[list[tuple[str, str]]], arrows: list[tuple[str, str]]) -> str:
     """Draw boxes in columns from left to right, each a name and what is said below it; arrows lead to later columns."""
-    wide, tall, gap = 112, 46, 34
+    wide, gap = 128, 28
+    texts = {name: textwrap.wrap(about, BOX_LETTERS) for column in columns for name, about in column}
+    tall = 30 + 16 * max(map(len, texts.values()), default=1)
     height = max(map(len, columns)) * (tall + 18) + 20
     places = {}
     drawn = ['<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">']
@@ -120,11 +129,12 @@ def graph(columns: list[list[tuple[str, str]]], arrows: list[tuple[str, str]]) -
         x, y, down = x + wide, y + tall / 2, down + tall / 2
         bend = (to - x) / 2
         drawn.append(f'<path class="arrow" d="M{x},{y:g} C{x + bend},{y:g} {to - bend},{down:g} {to},{down:g}"/>')
-    for name, about in (box for column in columns for box in column):
+    for name, lines in texts.items():
         x, y = places[name]
         drawn.append(f'<rect x="{x}" y="{y:g}" width="{wide}" height="{tall}" rx="6"/>')
         drawn.append(f'<text x="{x + wide / 2}" y="{y + 19:g}" text-anchor="middle" class="name">{escape(name)}</text>')
-        drawn.append(f'<text x="{x + wide / 2}" y="{y + 36:g}" text-anchor="middle">{escape(about)}</text>')
+        for i, line in enumerate(lines):
+            drawn.append(f'<text x="{x + wide / 2}" y="{y + 36 + 16 * i:g}" text-anchor="middle">{escape(line)}</text>')
     width = len(columns) * (wide + gap) - gap + 20
     steps = "; ".join(f"{begin} to {end}" for begin, end in arrows)
     return figure(f'<svg class="graph" viewBox="0 0 {width} {height}">{"".join(drawn)}</svg>', f"What leads to what: {steps}")

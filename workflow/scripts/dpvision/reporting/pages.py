@@ -19,8 +19,8 @@ from dpvision.plan import Plan
 from dpvision.plan.stages import STAGES
 from dpvision.provenance import LOCK, departures
 from dpvision.reporting import html
-from dpvision.reporting.claims import tally
 from dpvision.reporting.left_out import count_exclusions
+from dpvision.reporting.outcome import home, outcome
 from dpvision.source import ROOT
 from dpvision.verify.place import Place
 from dpvision.verify.runs import record
@@ -49,6 +49,7 @@ def write_pages(plan: Plan, root: Path, folder: Path) -> None:
         pages[f"runs/{run.name}"] = run.name, card(run, warnings[run.name], *names.get(run.name, ()))
     for name, (title, content) in pages.items():
         write_text(folder / f"{name}.html", html.page(title, banner, content))
+    write_text(folder / "home.html", home(plan, root, _graph(plan)))
 
 
 def scale_banner(plan: Plan) -> str:
@@ -103,22 +104,23 @@ def doubts_of_others(plan: Plan, root: Path) -> dict[str, list[str]]:
 
 
 def overview(plan: Plan, root: Path, warnings: dict[str, list[str]], cards: list[Run]) -> tuple[str, str]:
-    rows = [(name, plan.labels[name]["title"], _rests_on(plan, name)) for name in plan.artifacts]
-    parts = []
-    for name in plan.of_kind(""):
-        with open(root / plan.results / f"{name}.csv", encoding="utf-8", newline="") as file:
-            verdicts = [row["verdict"] for row in csv.DictReader(file) if row["row"] == "claim"]
-        parts.append(f"<h2>Claims of {html.escape(plan.labels[name]['paper'])}</h2><p>{tally(verdicts)}.</p>")
-    parts += ["<h2>Warnings</h2>", _warnings(warnings)]
+    parts = [outcome(plan, root), "<h2>Warnings</h2>", _warnings(warnings)]
     if left_out := count_exclusions([run.exclusions for run in cards if run.spec and run.spec["budget"]]):
         parts += ["<h2>What ε leaves out</h2>", html.items(left_out, "warning")]
-    parts += ["<h2>What is shown</h2>", html.table(("artifact", "title", "rests on"), rows)]
+    parts += ["<h2>What is shown</h2>", html.table(("artifact", "title", "rests on"), rows_shown(plan))]
     return "Overview", "\n".join([*parts, "<h2>What leads to what</h2>", _graph(plan)])
+
+
+def rows_shown(plan: Plan) -> list[tuple[str, str, str]]:
+    """Return the name of each artifact, its title, and what it rests on."""
+    return [(name, plan.labels[name]["title"], _rests_on(plan, name)) for name in plan.artifacts]
 
 
 def _rests_on(plan: Plan, artifact: str) -> str:
     counts = Counter(stage for stage, _ in plan.below(artifact) if not STAGES[stage].shared)
-    return ", ".join(counted(*STAGES[stage].words, count) for stage, count in counts.items()) or "nothing: a drawing"
+    if counts:
+        return ", ".join(counted(*STAGES[stage].words, count) for stage, count in counts.items())
+    return "nothing: a drawing" if artifact in plan.of_kind("figures") else "the configuration alone: nothing was trained"
 
 
 def _warnings(warnings: dict[str, list[str]]) -> str:

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dpvision.archive.contents import configuration, specs_of
 from dpvision.code import code_digest
@@ -10,6 +12,7 @@ from dpvision.errors import UserError
 from dpvision.files import digest, replacing, write_text
 from dpvision.plan import Plan
 from dpvision.plan.specs import Spec
+from dpvision.reporting.style import REPORT_CSS
 
 
 def pages_spec(plan: Plan) -> Spec:
@@ -27,9 +30,12 @@ def run_labels(plan: Plan, run: str) -> dict[str, str]:
 
 def write_report(config: Spec, out: str, log: str) -> None:
     """Make the report by another snakemake: it reports on jobs that are done, so no job of its own can be the one that asks."""
-    with replacing(out) as beside:
+    with replacing(out) as beside, TemporaryDirectory(prefix="dpvision-report-") as folder:
+        style = Path(folder) / "report.css"
+        style.write_text(REPORT_CSS, encoding="utf-8")
         settings = [f"{key}={json.dumps(value)}" for key, value in config.items()]
-        command = [sys.executable, "-m", "snakemake", "pages", "--report", str(beside), "--config", *settings]
+        command = [sys.executable, "-m", "snakemake", "pages", "--report", str(beside)]
+        command += ["--report-stylesheet", str(style), "--config", *settings]
         said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         write_text(log, said.stdout)
         if said.returncode:
