@@ -101,12 +101,12 @@ def git(folder: Path, *words: str) -> None:
 class Made:
     """Results in `root`, made by a project in `project` that is a checkout."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, overlay: str = OVERLAY) -> None:
         self.root, self.project = root, root / "project"
         copy_parts(self.project, "Snakefile", "pyproject.toml", "CITATION.cff", "LICENSE", "envs")
         copy_configuration(self.project, small=True)
         write_text(self.project / "config/scales/tiny.yaml", SCALE)
-        write_text(self.project / "config/papers/scalenorm/tiny.yaml", OVERLAY)
+        write_text(self.project / "config/papers/scalenorm/tiny.yaml", overlay)
         git(self.project, "init", "--quiet")
         git(self.project, "add", "--all")
         git(self.project, "commit", "--quiet", "--message", "first")

@@ -12,6 +12,7 @@ from dpvision.plan import Plan
 from dpvision.plan.plan import FORMAT
 from dpvision.plan.specs import Spec
 from dpvision.plan.stages import STAGES
+from dpvision.plan.withheld import RELEASED, all_withheld_files, is_withheld, withheld_artifacts
 from dpvision.source import NAME, NOTE, VERSION, Source, source
 
 MANIFEST = "manifest-sha256.txt"
@@ -27,12 +28,14 @@ def archive_spec(plan: Plan) -> Spec:
 
 def configuration(plan: Plan) -> dict[str, Any]:
     """Return what config/config.yaml and the command line came to; the rest of the configuration is in the source."""
-    return {"scale": plan.scale, "papers": list(plan.papers)} | ({"artifacts": "selection"} if plan.selection else {})
+    settings = {"scale": plan.scale, "papers": list(plan.papers)} | ({"artifacts": "selection"} if plan.selection else {})
+    return settings | ({"own_leaves": plan.own_leaves} if plan.own else {})
 
 
 def contents(plan: Plan, root: Path, project: Path, found: Source) -> Contents:
     """Return all files but crate and manifest: of the results in `root`, and of the source in `project`."""
-    results = {file: root / file for file in [*plan.kept_files(), *_where_there(plan, root)]}
+    withheld = set(all_withheld_files(plan))
+    results = {file: root / file for file in [*plan.kept_files(), *_where_there(plan, root)] if file not in withheld}
     missing = [file for file, path in results.items() if not path.exists()]
     if missing:
         raise UserError(f"{missing[0]} is not there, and {len(missing) - 1} others; `snakemake archive` makes them first")
@@ -76,13 +79,19 @@ def specs_of(plan: Plan) -> dict[str, Any]:
 
 def _where_there(plan: Plan, root: Path) -> list[str]:
     """Return of each record what not every one has, and what it can do without."""
-    found = [sorted((root / plan.folder(key)).glob(file)) for key in plan.kept() for file in STAGES[key[0]].optional]
+    found = [
+        sorted((root / plan.folder(key)).glob(file))
+        for key in plan.kept()
+        for file in STAGES[key[0]].optional
+        if file in RELEASED or not is_withheld(plan, key)
+    ]
     return [file.relative_to(root).as_posix() for files in found for file in files]
 
 
 def _logs(plan: Plan, root: Path) -> list[str]:
-    """Return logs and benchmarks of the jobs that made what is kept: those whose name, or whose folder's, is of it."""
-    names = {*plan.artifacts, *plan.sources, *(name for _, name in plan.kept())}
+    """Return logs and benchmarks of the jobs that made what leaves: those whose name, or whose folder's, is of it."""
+    kept = {name for stage, name in plan.kept() if not is_withheld(plan, (stage, name))}
+    names = {*plan.artifacts, *plan.sources, *kept}.difference(withheld_artifacts(plan))
     found = []
     for folder in (f"{plan.results}/logs", f"{plan.shared}/logs"):
         for file in sorted((root / folder).rglob("*")):

@@ -38,7 +38,7 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
     workflow = _workflow(crate, about)
     data = [_data_set(crate, plan, key, root) for key in plan.kept() if key[0] == "data"]
     data += [_weights(crate, plan, key, root) for key in plan.kept() if key[0] == "weights"]
-    shown = [_file(crate, contents, file, plan.labels) for file in plan.targets("all")]
+    shown = [_file(crate, contents, file, plan.labels) for file in plan.targets("all") if file in contents]
     for folder, text in _folders(plan).items():
         if any(file.startswith(folder) for file in contents):
             crate.add(DataEntity(crate, folder, {"@type": "Dataset", "name": text}))
@@ -53,7 +53,7 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
     }.items():
         if file in contents or file == MANIFEST:
             crate.add(DataEntity(crate, file, {"@type": "File", "name": text}))
-    started, ended = _period(plan, root)
+    started, ended = _period(contents)
     run = {"@type": "CreateAction", "name": f"snakemake all, scale {plan.scale}", "startTime": started, "endTime": ended}
     action = crate.add(ContextEntity(crate, "#run", run))
     action["instrument"], action["object"], action["result"] = workflow, data, shown
@@ -125,8 +125,8 @@ def _folders(plan: Plan) -> dict[str, str]:
     }
 
 
-def _period(plan: Plan, root: Path) -> tuple[str, str]:
+def _period(contents: Contents) -> tuple[str, str]:
     """Return the first job's start and the last one's end, by the records."""
-    made = [read_json(root / file) for file in plan.kept_files() if file.endswith("provenance.json")]
+    made = [read_json(file) for name, file in contents.items() if name.endswith("provenance.json") and isinstance(file, Path)]
     spans = [(datetime.fromisoformat(one["started"]), timedelta(seconds=round(one["seconds"]))) for one in made]
     return min(start for start, _ in spans).isoformat(), max(start + took for start, took in spans).isoformat()

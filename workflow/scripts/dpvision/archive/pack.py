@@ -12,12 +12,14 @@ from dpvision.archive.crate import description, metadata
 from dpvision.errors import UserError
 from dpvision.files import replacing
 from dpvision.plan import Plan
+from dpvision.plan.withheld import refuse_own_pictures
 from dpvision.source import ROOT, source
 
 log = logging.getLogger(__name__)
 
 
 def write_archive(plan: Plan, out: Path, root: Path, project: Path = ROOT) -> None:
+    refuse_own_pictures(plan, "an archive")
     found = source(project)
     if found is None:
         raise UserError(

@@ -16,6 +16,9 @@ class Config(Strict):
     """The papers to build: names of folders in config/papers, or in own/ (python -m dpvision try)."""
     artifacts: Literal["all", "selection"] = "all"
     """Which artifacts of each paper: all that the scale has, or those that the paper's key `selection` names."""
+    own_leaves: Literal["nothing", "models_losses_and_classes"] = "nothing"
+    """What an archive, or a folder of kept results, may have of papers on your own pictures: nothing, so that there is none; or
+    their models (also those without privacy), losses and accuracies of each epoch, and the names of the classes."""
     folders: dict[Name, str] = {}
     """Your own copies of data sets, where no download is possible: data set -> folder, or file. Checked like a download."""
 

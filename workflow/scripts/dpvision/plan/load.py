@@ -91,6 +91,7 @@ class _Loader:
         folders = own.picture_folders(self.own, root) | settings.folders
         self.plan = Plan(settings.scale, results, self.scale.title, workers=self.scale.workers, folders=folders)
         self.plan.own = set(self.own)
+        self.plan.own_leaves = settings.own_leaves
         self.plan.resources = self.scale.resources
         self.plan.selection = settings.artifacts == "selection"
         self.plan.sources = {

@@ -36,6 +36,8 @@ class Plan:
     papers: dict[str, list[str]] = field(default_factory=dict)  # paper -> its artifacts
     own: set[str] = field(default_factory=set)
     """Papers of the user's own, with pictures that nobody else is to see."""
+    own_leaves: str = "nothing"
+    """What the settings let an archive have of these papers."""
     selection: bool = False  # whether of each paper its selection alone is built
     left_out: list[str] = field(default_factory=list)  # artifacts, or whole papers, that the scale or a selection does without
     wanting: dict[str, list[str]] = field(default_factory=dict)  # artifact -> data sets that have to be brought

@@ -16,7 +16,8 @@ from dpvision.files import write_if_changed, write_text
 from dpvision.plan import Plan
 from dpvision.plan.plan import LABELS, folder_of
 from dpvision.plan.specs import Spec
-from dpvision.plan.stages import STAGES
+from dpvision.plan.stages import STAGES, Key
+from dpvision.plan.withheld import is_withheld, refuse_own_pictures
 from dpvision.reporting.figures import write_figure
 from dpvision.reporting.so_far import write_so_far
 from dpvision.reporting.tables import write_table
@@ -28,11 +29,15 @@ WRITERS = {"tables": write_table, "figures": write_figure}
 
 def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
     """Take over the records that there are, make every artifact that they bear, and return these artifacts."""
+    refuse_own_pictures(plan, "a folder of kept results")
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / LABELS).exists())):
         raise UserError(
             f"{folder} holds something else than kept results, which would be written over; name a folder of their own"
         )
+    left_out = _left_out(plan)
     for stage, name in plan.work:
+        if (stage, name) in left_out:
+            continue
         files = [file for file in STAGES[stage].record if not file.endswith(".safetensors")]
         source, kept = root / plan.folder((stage, name)), folder / STAGES[stage].folder / name
         if not STAGES[stage].shared and all((source / file).exists() for file in files):
@@ -46,7 +51,19 @@ def keep(plan: Plan, root: Path, folder: Path) -> list[str]:
     write_if_changed(folder / LABELS, plan.labels)
     made = [name for name, spec in plan.artifacts.items() if _make(plan, name, _of_what_is_there(spec, folder), folder)]
     write_text(folder / "README.md", _page(plan, made, folder, root))
+    if left_out:
+        log.warning(
+            "left out: %d records of covered searches and of trainings with secret noise, and all that rests on them. They "
+            "were written without noise, and must not leave (docs/privacy.md)",
+            len(left_out),
+        )
     return made
+
+
+def _left_out(plan: Plan) -> set[Key]:
+    """Return the work whose records must not leave, and what rests on it: its ε could not be verified without them."""
+    withheld = {key for key in plan.work if is_withheld(plan, key)}
+    return {key for key in plan.work if withheld.intersection(plan.with_needs([key]))}
 
 
 def _of_what_is_there(spec: Spec, folder: Path) -> Spec:

@@ -14,6 +14,8 @@ def comparison(folder: Path, artifact: str) -> str:
         if artifact not in place.plan.artifacts:
             raise UserError(f"the archive has no {artifact}; it has: {', '.join(place.plan.artifacts)}")
         archived = Path(place.plan.targets(artifact)[0])
+        if str(archived) in place.left_out:
+            raise UserError(f"{artifact} was left out of the archive on purpose: it shows what must not leave")
         again = folder / "source" / place.name(archived)
         if not again.exists():
             raise UserError(

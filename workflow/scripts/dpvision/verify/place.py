@@ -12,6 +12,7 @@ from dpvision.files import read_json
 from dpvision.plan import Plan, specs
 from dpvision.plan.plan import FORMAT, LABELS
 from dpvision.plan.stages import STAGES, Key
+from dpvision.plan.withheld import all_withheld_files
 from dpvision.verify.finding import Finding
 from dpvision.verify.foreign import (
     ForeignPlan,
@@ -38,6 +39,8 @@ class Place:
     """Content of archive.json; None for a folder of results."""
     damaged: list[Finding] = field(default_factory=list)
     """Parts of the archive that could not be unpacked."""
+    left_out: set[str] = field(default_factory=set)
+    """Files that an archive lacks on purpose: of covered searches and of runs with secret noise."""
     unmade: list[str] = field(default_factory=list)
     """Artifacts that a folder of results has a plan of and no file."""
     unmade_records: int = 0
@@ -114,7 +117,8 @@ def _of_archive(folder: Path) -> Place:
     results = folder / said["results"]
     whole = {key: said[key] for key in ("papers", "artifacts", "labels", "sources")}
     plan = ForeignPlan(said["scale"], str(results), said["title"], shared=str(folder / "results/data"), work=work, **whole)
-    return Place(folder, results, plan, about)
+    left_out = {file for file in all_withheld_files(plan) if not Path(file).exists()}
+    return Place(folder, results, plan, about, left_out=left_out)
 
 
 def _of_results(folder: Path) -> Place:

@@ -10,7 +10,7 @@ from dpvision.files import digest, file_digest, read_json
 from dpvision.plan import specs
 from dpvision.plan.stages import Key
 from dpvision.privacy.accounting import Mechanism
-from dpvision.privacy.ledger import FORMAT, spent, without_curve
+from dpvision.privacy.ledger import FORMAT, price, spent, without_curve
 from dpvision.privacy.mechanism import mechanism_of
 from dpvision.privacy.wordings import is_known, missing_sentences, unknown_sentences
 from dpvision.training.digests import digests_of, frozen_sha256
@@ -25,26 +25,45 @@ WEIGHTS = {"weights_sha256": "weights.safetensors", "averaged_sha256": "averaged
 
 
 def record(place: Place, key: Key) -> Iterator[Finding]:
-    run, folder = key[1], Path(place.plan.folder(key))
-    missing = [
-        name for name in specs.RECORD if not (folder / name).exists() and (place.weights or name not in WEIGHTS.values())
-    ]
+    """Check a training's record; of one with secret noise what may leave, where the rest was left out on purpose."""
+    folder = Path(place.plan.folder(key))
+    there = [name for name in specs.RECORD if str(folder / name) not in place.left_out]
+    missing = [name for name in there if not (folder / name).exists() and (place.weights or name not in WEIGHTS.values())]
     for name in missing:
         yield Finding(place.name(folder / name), "file missing", "part of the run's record", ABSENT)
     if missing:
         return
-    spec, provenance = read_json(folder / "spec.json"), read_json(folder / "provenance.json")
+    spec = read_json(folder / "spec.json")
     where = place.name(folder)
-    yield from equal(f"{where}/spec.json", "name by the spec's digest", run, specs.run_name(specs.as_planned(spec)))
-    yield from equal(f"{where}/provenance.json", "digest of the spec", digest(spec), provenance["spec"])
+    yield from _spec(place, key, spec, f"{where}/spec.json")
+    best = {study: _best(place, study, spec) for study in sorted(set(spec.get("found_by", {}).values()))}
+    yield from _findings(spec, best, f"{where}/spec.json")
+    history = None
+    if "provenance.json" in there:
+        yield from _provenance(place, spec, read_json(folder / "provenance.json"), folder)
+    if "history.csv" in there:
+        with open(folder / "history.csv", encoding="utf-8", newline="") as file:
+            history = list(csv.DictReader(file))
+        yield from _history(spec, history, f"{where}/history.csv")
+        yield from _metrics(spec, history, read_json(folder / "metrics.json"), f"{where}/metrics.json")
+    yield from _ledger(spec, best, history, read_json(folder / "ledger.json"), where)
+
+
+def _spec(place: Place, key: Key, spec: specs.Spec, where: str) -> Iterator[Finding]:
+    """Check that a run's spec is the one that its folder and the plan name."""
+    yield from equal(where, "name by the spec's digest", key[1], specs.run_name(specs.as_planned(spec)))
     if place.archive:
         planned = digest(place.plan.work[key])
-        yield from equal(f"{where}/spec.json", "digest of the spec in plan.json", planned, digest(specs.as_planned(spec)))
+        yield from equal(where, "digest of the spec in plan.json", planned, digest(specs.as_planned(spec)))
     if "solved" in spec:
         most = mechanism_of(specs.as_planned(spec))
-        yield from equal(
-            f"{where}/spec.json", "recipe.steps that the budget allows", most and most.steps, specs.step_count(spec)
-        )
+        yield from equal(where, "recipe.steps that the budget allows", most and most.steps, specs.step_count(spec))
+
+
+def _provenance(place: Place, spec: specs.Spec, provenance: dict[str, Any], folder: Path) -> Iterator[Finding]:
+    """Check that a run's weights, start and data are those that its provenance names."""
+    where = place.name(folder)
+    yield from equal(f"{where}/provenance.json", "digest of the spec", digest(spec), provenance["spec"])
     for said, name in WEIGHTS.items():
         if said in provenance and place.weights:
             sha = file_digest(folder / name) if (folder / name).exists() else ABSENT
@@ -53,17 +72,16 @@ def record(place: Place, key: Key) -> Iterator[Finding]:
     if "train" in spec:
         yield from _frozen(place, spec, provenance, folder)
     yield from data_of(place, spec, provenance, f"{where}/provenance.json")
-    found = {study: _best(place, study) for study in sorted(set(spec.get("found_by", {}).values()))}
-    yield from _findings(spec, found, f"{where}/spec.json")
-    with open(folder / "history.csv", encoding="utf-8", newline="") as file:
-        history = list(csv.DictReader(file))
-    yield from _history(spec, history, f"{where}/history.csv")
-    yield from _metrics(spec, history, read_json(folder / "metrics.json"), f"{where}/metrics.json")
-    yield from _ledger(spec, found, history, read_json(folder / "ledger.json"), where)
 
 
-def _best(place: Place, study: str) -> dict[str, Any]:
-    return read_json(place.plan.product(("search", study)))
+def _best(place: Place, study: str, spec: specs.Spec) -> dict[str, Any]:
+    """Return a search's best.json; of one that was left out, what the run's values and the search's spec say."""
+    file = place.plan.product(("search", study))
+    if file not in place.left_out:
+        best: dict[str, Any] = read_json(file)
+        return best
+    values = {key: specs.value_at(spec, key) for key, name in spec["found_by"].items() if name == study}
+    return {"values": values, "privacy": price(place.plan.work["search", study], [values])}
 
 
 def data_of(place: Place, spec: specs.Spec, provenance: dict[str, Any], where: str) -> Iterator[Finding]:
@@ -132,9 +150,17 @@ def _metrics(spec: specs.Spec, history: list[dict[str, str]], metrics: dict[str,
 
 
 def _ledger(
-    spec: specs.Spec, found: dict[str, dict], history: list[dict[str, str]], ledger: dict[str, Any], folder: str
+    spec: specs.Spec, found: dict[str, dict], history: list[dict[str, str]] | None, ledger: dict[str, Any], folder: str
 ) -> Iterator[Finding]:
-    """Compute ε from its own q, σ and steps, and compare those with the spec's."""
+    """Compute ε from its own q, σ and steps, and compare those with the spec's.
+
+    Args:
+        spec: The run's spec.
+        found: The best.json of each search that chose for the run, by the search's name.
+        history: The rows of the history, or None if it was left out on purpose.
+        ledger: The run's ledger.
+        folder: The run's folder, for messages.
+    """
     where, planned = f"{folder}/ledger.json", mechanism_of(spec)
     if planned is None:
         yield from equal(where, "what a run without a budget says", spent(spec, None, {}), ledger)
@@ -151,10 +177,13 @@ def _ledger(
     tells_all = written > 1 or "pld" in numbers["epsilon"] or "curve" in numbers
     yield from _compared(where, expected if tells_all else without_curve(expected), ledger, written)
     yield from equal(where, "sampling_rate by the spec", planned.q, says.q)
-    yield from equal(where, "steps made by history.csv", int(history[-1]["step"]), says.steps)
+    if history:
+        yield from equal(where, "steps made by history.csv", int(history[-1]["step"]), says.steps)
+    elif not spec["recipe"].get("stop"):
+        yield from equal(where, "steps made by the spec", specs.step_count(spec), says.steps)
     yield from close(where, "noise_multiplier by the spec", planned.sigma, says.sigma, TOLERANCE / says.sigma)
     column = "simulated_epsilon" if divisor > 1 else "epsilon"
-    for row in history:
+    for row in history or []:
         epsilon = Mechanism(says.q, says.sigma, int(row["step"])).epsilon(spec["budget"]["delta"])
         what = f"epoch {row['epoch']}: {column} after {row['step']} steps"
         yield from close(f"{folder}/history.csv", what, epsilon, _number(row[column]))

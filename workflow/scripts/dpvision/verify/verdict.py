@@ -28,6 +28,11 @@ FAULTS = (
 )
 """Errors that a record may raise where it is read, if somebody has changed it."""
 
+LEFT_OUT = (
+    "left out on purpose, since noise is secret or a search is covered: {} of {}. Of such trainings weights, spec and ledger "
+    "were looked at"
+)
+
 
 @dataclass
 class Verdict:
@@ -84,11 +89,15 @@ def _checks(place: Place) -> Iterator[tuple[str, str, Callable[[], Iterator[Find
         yield "source", "the source", partial(digests.source, place)
     for key in _by_stage(place):
         stage = STAGES[key[0]]
+        if place.left_out.issuperset(place.plan.record(key)):
+            continue
         if not stage.shared or place.archive or Path(place.plan.shared).is_dir():
             module, function = stage.verify.split(":")
             check = getattr(importlib.import_module(module), function)
             yield stage.words[1], place.called(place.plan.folder(key)), partial(check, place, key)
     for name in place.plan.artifacts:
+        if place.left_out.issuperset(place.plan.targets(name)):
+            continue
         yield "artifacts", name, partial(artifact, place, name)
 
 
@@ -111,6 +120,8 @@ def _remarks(place: Place) -> list[str]:
     if place.unmade:
         records = counted("record", "records", place.unmade_records)
         remarks.append(f"not made: {records} of {counted('artifact', 'artifacts', len(place.unmade))}: {some(place.unmade)}")
+    if place.left_out:
+        remarks.append(LEFT_OUT.format(counted("file", "files", len(place.left_out)), _of_what(place)))
     if place.about:
         about = place.about
         commit = str(about["commit"])
@@ -130,6 +141,16 @@ def _remarks(place: Place) -> list[str]:
                 continue  # said where the record itself is looked at
             made.update(f"{STAGES[key[0]].words[1]}: {text}" for text in texts)
     return remarks + [f"{count} {text}" for text, count in made.items()]
+
+
+def _of_what(place: Place) -> str:
+    """Return which work and artifacts lack files on purpose, counted."""
+    keys = [key for key in place.plan.work if place.left_out.intersection(place.plan.record(key))]
+    stages = Counter(key[0] for key in keys)
+    parts = [counted(*STAGES[stage].words, count) for stage, count in stages.items()]
+    names = [name for name in place.plan.artifacts if place.left_out.intersection(place.plan.targets(name))]
+    parts += [f"{counted('artifact', 'artifacts', len(names))} ({some(names, 5)})"] if names else []
+    return ", ".join(parts)
 
 
 def _not_checked(place: Place) -> list[str]:
