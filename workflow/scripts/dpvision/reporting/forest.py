@@ -38,8 +38,8 @@ MARKERS: dict[str, dict[str, Any]] = {
 PRINTED: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "linestyle": "none"}
 IN_PRINT = "in print"
 ELSEWHERE = PRINTED | {"marker": "^"}  # the authors have it, and no paper prints it
-ROW = 0.24  # inches
-WIDE = 68  # letters of a line
+ROW = 0.26  # inches
+WIDE = 60  # letters of a line
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _label_rows(axis: Axes, rows: list[Row], places: list[float]) -> None:
             ticks.append((above, label_of(row.claim), "bold"))
         n = f"n = {len(row.outcome.values)}" if row.outcome.found else "not run"
         ticks.append((place, f"{label_of(row.text)}   {n}", "normal"))
-    axis.set_yticks([place for place, _, _ in ticks], [text for _, text, _ in ticks], fontsize=6.5)
+    axis.set_yticks([place for place, _, _ in ticks], [text for _, text, _ in ticks], fontsize=7.5)
     axis.tick_params(axis="y", length=0)
     for label, (_, _, weight) in zip(axis.get_yticklabels(), ticks, strict=True):
         label.set_fontweight(weight)

@@ -60,6 +60,7 @@ nav a, nav th, nav td { color: #fff; }
 nav th, nav td { white-space: normal !important; overflow-wrap: anywhere; vertical-align: top; }
 div.grow { min-width: 0; }
 div.grow.h-screen { align-items: safe center; }
+nav td:first-child { min-width: 7.5rem; }
 #rulegraph { display: none; }
 .prose { max-width: 60rem !important; }
 .outcome { color: #1c2430; line-height: 1.5; }
