@@ -15,7 +15,7 @@ What is built, in this order; {results} is results/ at the scale "paper" and res
     attack       {results}/attacks/ATTACK/               a paper's own audit: bounds of ε by models with an example and without
     artifacts    {results}/tables/, {results}/figures/   named as in the papers;
                  {results}/claims.csv, claims.md         what a paper says, and whether it holds;
-                 {results}/plan/ARTIFACT.json            what each shows, written whenever it changes
+                 {results}/plan/ARTIFACT.json            what each was made of
     report       {results}/report/, {results}/report.html  everything as one HTML file, to read without a network
     archive      {results}/archive/NAME-VERSION.zip      all of a scale and what it rests on, but the data
     verify       {results}/archive/verified.txt          what verifying the archive says of it
@@ -26,11 +26,14 @@ Targets: files, or by name `all`, a paper (scalenorm), an artifact (table1), `au
 would take, and what of it is there already: python -m dpvision plan. Logs and benchmarks mirror these paths in {results}/logs.
 """
 
+import atexit
 import os
+import shlex
 import shutil
 import signal
 import sys
 import time
+from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
@@ -41,8 +44,11 @@ min_version("9.27")
 # snakemake around it has to live until it did.
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
+# Snakemake writes the path of its Python into commands of a shell as it is. From this folder it has no space.
+if shlex.quote(sys.executable) != sys.executable:
+    sys.executable = os.path.relpath(sys.executable)
 
-from dpvision import cluster, files, plan
+from dpvision import cluster, plan
 from dpvision.errors import UserError
 from dpvision.looking.target import everything, hints
 from dpvision.plan import own
@@ -78,11 +84,7 @@ RESULTS = PLAN.results
 BEGUN = float(os.environ.setdefault("DPVISION_BEGUN", str(time.time())))
 LOGS = f"{RESULTS}/logs"
 
-# What an artifact shows lies beside it as a file and is its input: so a change of the configuration is seen by the
-# file's date too, where results were copied without Snakemake's own notes (.snakemake). Jobs find the files written.
 if workflow.is_main_process:
-    for name, spec in PLAN.artifacts.items():
-        files.write_if_changed(f"{RESULTS}/plan/{name}.json", spec)
     for line in PLAN.left_out_for_data():
         print(line, file=sys.stderr)
 
@@ -150,6 +152,7 @@ include: "workflow/rules/report.smk"
 include: "workflow/rules/archive.smk"
 
 
+# Snakemake refuses a target that there is not below its banner and knows no names near it: this has to stand under that.
 if workflow.is_main_process:
-    for line in hints(PLAN, sys.argv[1:], [rule.name for rule in workflow.rules]):
-        print(line, file=sys.stderr)
+    for line in reversed(hints(PLAN, sys.argv[1:], [rule.name for rule in workflow.rules], Path.cwd())):
+        atexit.register(print, line, file=sys.stderr)

@@ -25,10 +25,13 @@ STAND_IN = """
 import json
 from pathlib import Path
 from dpvision.code import code_digest
+from dpvision.files import write_json
 stage = {"train": "dpvision.training.run"}.get(snakemake.rule, "dpvision.errors")
 for output in map(Path, snakemake.output):
     made_by = json.dumps({"stage": stage, "code": code_digest(stage)})
     output.write_text(made_by if output.name == "provenance.json" else f"{output}\\n")
+if "plan" in snakemake.output.keys():
+    write_json(snakemake.output.plan, snakemake.params.spec, sort_keys=False)
 """
 
 
@@ -284,10 +287,9 @@ def test_claims_are_judged_anew_when_one_of_their_records_is_newer_and_not_other
 
 
 def test_a_page_of_the_records_so_far_is_made_anew(project):
-    """`python -m dpvision claims` dates the page before any record; Snakemake never made it and knows dates alone."""
+    """`python -m dpvision claims` says of no page that lacks records what it was made of; Snakemake never made it."""
     shutil.rmtree(project / ".snakemake")
-    for page in [*(project / "results/demo").glob("claims.*"), *(project / "results/demo/figures").glob("claims.*")]:
-        os.utime(page, (1, 1))
+    (project / "results/demo/plan/claims.json").unlink()
     assert jobs(project) == {"verdicts": 1}
 
 
@@ -303,6 +305,35 @@ def test_reruns_what_is_stale_also_without_snakemakes_own_notes(finished, tmp_pa
     shutil.rmtree(project / ".snakemake")
     change(project, file, old, new)
     assert jobs(project) == expected
+
+
+def test_put_back_setting_is_seen_without_snakemakes_own_notes(project):
+    """Records of both settings are there, older than the table, which shows those of the other setting."""
+    change(project, OVERLAY, "learning_rate: 4.0e-3", "learning_rate: 6.0e-3")
+    snakemake(project)
+    shutil.rmtree(project / ".snakemake")
+    change(project, OVERLAY, "learning_rate: 6.0e-3", "learning_rate: 4.0e-3")
+    assert jobs(project) == {"table": 3, "figure": 4, "verdicts": 1}
+    snakemake(project)
+    shutil.rmtree(project / ".snakemake")
+    assert jobs(project) == {}
+
+
+def test_dry_run_of_a_fresh_clone_leaves_no_file(finished, tmp_path):
+    clone = copy(finished, tmp_path / "clone")
+    shutil.rmtree(clone / "results")
+    shutil.rmtree(clone / ".snakemake")
+    assert jobs(clone) == {"download": 1, "prepare": 1} | EVERY_RUN
+    assert not (clone / "results").exists()
+    assert [file.name for file in (clone / ".snakemake").rglob("*") if file.is_file()] == ["latest.pkl"]  # its own
+
+
+def test_run_leaves_specs_of_what_was_asked_for_alone(finished, tmp_path):
+    clone = copy(finished, tmp_path / "clone")
+    for path in (clone / "results/demo/plan", clone / "results/demo/tables", clone / ".snakemake"):
+        shutil.rmtree(path)
+    run(clone, "snakemake", "table1", "--cores", "2", "--config", "scale=demo")
+    assert [file.name for file in (clone / "results/demo/plan").iterdir()] == ["table1.json"]
 
 
 def test_names_the_results_that_other_code_made(project):

@@ -24,9 +24,10 @@ class Results:
 
     def __init__(self, root: Path, **settings: Any) -> None:
         self.root = root
-        copy_configuration(root, small=True)
-        paper = root / "config/papers/scalenorm/paper.yaml"
-        paper.write_text(paper.read_text().split("  claims:\n")[0])
+        if not (root / "config").exists():
+            copy_configuration(root, small=True)
+            paper = root / "config/papers/scalenorm/paper.yaml"
+            paper.write_text(paper.read_text().split("  claims:\n")[0])
         content = read_yaml(root, "config/config.yaml").content
         self.plan = plan.load(content | {"scale": "demo"} | settings, root)
 
@@ -119,6 +120,12 @@ class Results:
             spec[part] = {**spec[part], name: value} if name else value
         write_json(file, spec)
 
+    def draw(self, artifact: str) -> None:
+        """Write an artifact with nothing in its files, but what it was made of."""
+        for file in self.plan.targets(artifact):
+            write_text(self.root / file, "")
+        write_json(self.root / self.plan.spec_file(artifact), self.plan.artifacts[artifact], sort_keys=False)
+
     def everything(self) -> None:
         self.prepared()
         for name in self.names("search"):
@@ -133,6 +140,20 @@ class Results:
 @pytest.fixture
 def results(tmp_path) -> Results:
     return Results(tmp_path)
+
+
+@pytest.fixture
+def results_with(tmp_path) -> Callable[[str, str], Results]:
+    """Change the text of the scale's file, and plan anew."""
+
+    def change(old: str, new: str) -> Results:
+        results = Results(tmp_path)
+        overlay = tmp_path / "config/papers/scalenorm/demo.yaml"
+        assert old in overlay.read_text()
+        overlay.write_text(overlay.read_text().replace(old, new))
+        return Results(tmp_path)
+
+    return change
 
 
 @pytest.fixture

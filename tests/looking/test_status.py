@@ -11,8 +11,11 @@ import time
 
 import pytest
 
+from dpvision.errors import UserError
 from dpvision.files import write_json, write_text
-from dpvision.looking.status import Found, as_json, as_text
+from dpvision.looking.overview import overview
+from dpvision.looking.status import Found, Status, as_json, as_text
+from dpvision.plan.artifact_state import artifact_state
 from dpvision.training.owner import owned
 
 JOB = """
@@ -27,6 +30,10 @@ with logs.job(sys.argv[1]):
 
 def found(results, name: str, stage: str = "train") -> Found:
     return results.status().found[stage, name]
+
+
+def state(results, artifact: str) -> str:
+    return artifact_state(results.plan, artifact, results.root)
 
 
 def started(results) -> str:
@@ -44,7 +51,7 @@ def test_nothing_is_there_at_first(results):
     status = results.status()
     assert {one.state for one in status.found.values()} == {"missing"}
     assert status.cells("table1") == {"done": 0, "running": 0, "failed": 0, "missing": 6, "other_code": 0}
-    assert status.itself("table1") == "not made"
+    assert state(results, "table1") == "not made"
 
 
 def test_everything_is_done_when_all_of_it_is_there(results):
@@ -66,13 +73,49 @@ def test_a_cell_is_done_when_all_its_seeds_are(results):
     assert results.status().cells("table1")["done"] == 1
 
 
-def test_a_table_of_other_work_than_it_now_rests_on_is_outdated(results):
+def test_table_is_out_of_date_without_one_of_its_records(results):
     results.everything()
-    for file in results.plan.targets("table1"):
-        write_text(results.root / file, "")
-    assert results.status().itself("table1") == "made"
+    results.draw("table1")
+    assert state(results, "table1") == "made"
     results.record(results.runs[0]).joinpath("metrics.json").unlink()
-    assert results.status().itself("table1") == "outdated"
+    assert state(results, "table1") == "out of date"
+
+
+def test_table_of_other_settings_is_out_of_date(results_with):
+    """A learning rate was changed and put back: every record of either is there, and the table shows the other's."""
+    results = results_with("learning_rate: 4.0e-3", "learning_rate: 5.0e-3")
+    results.everything()
+    results.draw("table1")
+    assert state(results, "table1") == "made"
+    again = results_with("learning_rate: 5.0e-3", "learning_rate: 4.0e-3")
+    again.everything()
+    os.utime(again.root / again.plan.targets("table1")[0])
+    assert again.status().cells("table1")["done"] == 6
+    assert state(again, "table1") == "out of date"
+    text = overview(again.plan, ["table1"], again.root)
+    assert [line.split()[-3:] for line in text.splitlines() if line.startswith("table1")] == [["out", "of", "date"]]
+    assert "out of date, made of other settings" in text and "\nmade:" not in text
+    again.draw("table1")
+    assert state(again, "table1") == "made"
+
+
+def test_table_is_out_of_date_beside_a_newer_record(results):
+    results.everything()
+    results.draw("table1")
+    later = time.time() + 100
+    os.utime(results.root / results.plan.record(("train", results.runs[0]))[0], (later, later))
+    assert state(results, "table1") == "made"  # no table shows a spec
+    os.utime(results.root / "results/demo/runs" / results.runs[0] / "metrics.json", (later, later))
+    assert state(results, "table1") == "out of date"
+
+
+def test_status_of_targets_is_about_them_alone(results):
+    status = Status(results.plan, results.root, ["groups"])
+    assert {stage for stage, _ in status.found} == {"data", "search"}
+    assert [row["artifact"] for row in as_json(status)["artifacts"]] == ["groups"]
+    assert "table1" not in as_text(status)
+    with pytest.raises(UserError, match='"tabel1".*"table1"'):
+        Status(results.plan, results.root, ["tabel1"])
 
 
 def test_what_other_code_made_is_counted_and_named_session_by_session(results):

@@ -17,6 +17,7 @@ from dpvision import plan
 from dpvision.files import write_json, write_text
 from dpvision.looking.overview import overview, warning
 from dpvision.looking.target import everything
+from dpvision.plan.artifact_state import artifact_state, mark_changed_spec
 
 
 @pytest.fixture
@@ -81,14 +82,18 @@ def test_the_plan_knows_what_is_there(configuration):
     first, second, *_ = planned.runs_of("table1")
     make(root, planned.record(("train", first)))
     make(root, planned.record(("train", second))[:-1])  # without its provenance it is no record
-    make(root, [*planned.targets("table4"), *planned.targets("claims")])
-    text = overview(planned, ["table1", "table4", "claims"], root)
+    make(root, [file for files in planned.inputs_of("groups").values() for file in files])
+    make(root, [*planned.targets("groups"), *planned.targets("claims")])
+    write_json(root / planned.spec_file("groups"), planned.artifacts["groups"], sort_keys=False)
+    text = overview(planned, ["table1", "groups", "claims"], root)
     assert text.splitlines()[3].split() == ["table1", "accuracy", "6", "18", "1", "not", "made"]
     assert text.splitlines()[4].split()[-1] == "made"
     assert "18 trainings (1 made)" in text
-    assert text.splitlines()[-4:] == [
+    assert text.splitlines()[-6:] == [
         "made:",
-        "  results/demo/tables/table4.csv .md .tex",
+        "  results/demo/figures/groups.csv .svg .pdf .png",
+        "",
+        "out of date, made of other settings or records:",
         "  results/demo/claims.csv .md",
         "  results/demo/figures/claims.svg .pdf .png .csv",
     ]
@@ -203,12 +208,17 @@ def test_the_page_of_claims_is_made_of_the_records_that_there_are(dpvision):
     assert "| 3 of 3 |" not in Path("results/demo/claims.md").read_text()
 
 
-def test_a_page_that_lacks_records_is_older_than_any_record(dpvision):
+def test_page_that_lacks_records_is_out_of_date(dpvision):
     """Snakemake then makes the page anew, also of records that come from elsewhere with their dates."""
     planned = plan.load({"papers": ["scalenorm"], "scale": "demo"})
     accuracies(planned, Path(), planned.runs_of("table4"))
+    assert mark_changed_spec(planned, "claims") == []
     dpvision("claims", "--scale", "demo")
-    assert {Path(file).stat().st_mtime for file in planned.targets("claims")} == {1}
+    (newer,) = map(Path, mark_changed_spec(planned, "claims"))
+    pages = [Path(file) for file in planned.targets("claims")]
+    assert newer.stat().st_mtime_ns > max(page.stat().st_mtime_ns for page in pages)
+    make(Path(), [file for files in planned.inputs_of("claims").values() for file in files if not Path(file).exists()])
+    assert artifact_state(planned, "claims", Path()) == "out of date"
 
 
 def test_without_claims_there_is_no_page_and_it_is_said(project):
@@ -290,7 +300,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(project):
 def test_from_another_folder_it_looks_at_the_project_and_says_so(project, tmp_path):
     make(project.root, project.plan().targets("table1"))
     here, elsewhere = (project.run("dpvision", "plan", "table1", cwd=folder) for folder in (project.root, tmp_path))
-    assert here.stdout.endswith("made:\n  results/tables/table1.csv .md .tex\n")
+    assert here.stdout.endswith(":\n  results/tables/table1.csv .md .tex\n")
     assert (elsewhere.stdout, elsewhere.stderr) == (here.stdout, f"in {project.root}:\n")
 
 

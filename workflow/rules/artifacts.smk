@@ -1,19 +1,25 @@
 """Artifacts: tables, figures, and what a paper claims.
 
 in   the records of the work that an artifact shows
-out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv; {results}/ARTIFACT.csv, .md
+out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .pdf, .png, .csv; {results}/ARTIFACT.csv, .md;
+     {results}/plan/ARTIFACT.json: the spec that it was made of, which is written last
 """
+
+from dpvision.plan.artifact_state import mark_changed_spec
+
 
 
 rule table:
     """A table: one frame as CSV, Markdown and LaTeX."""
     input:
+        # by no name: it is nothing to read
+        lambda wildcards: mark_changed_spec(PLAN, wildcards.artifact),
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
-        plan=f"{RESULTS}/plan/{{artifact}}.json",
     output:
         csv=f"{RESULTS}/tables/{{artifact}}.csv",
         md=f"{RESULTS}/tables/{{artifact}}.md",
         tex=f"{RESULTS}/tables/{{artifact}}.tex",
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
     log:
         f"{LOGS}/table/{{artifact}}.log",
     benchmark:
@@ -36,8 +42,9 @@ rule table:
 rule figure:
     """A figure as SVG, PDF and PNG, and what it shows as CSV."""
     input:
+        # by no name: it is nothing to read
+        lambda wildcards: mark_changed_spec(PLAN, wildcards.artifact),
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
-        plan=f"{RESULTS}/plan/{{artifact}}.json",
     output:
         svg=report(
             f"{RESULTS}/figures/{{artifact}}.svg",
@@ -48,6 +55,7 @@ rule figure:
         pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
         png=f"{RESULTS}/figures/{{artifact}}.png",
         csv=f"{RESULTS}/figures/{{artifact}}.csv",
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
     log:
         f"{LOGS}/figure/{{artifact}}.log",
     benchmark:
@@ -69,8 +77,9 @@ rule figure:
 rule verdicts:
     """A verdict on each claim of a paper, from all that it rests on: a page, its numbers, a figure of the effects."""
     input:
+        # by no name: it is nothing to read
+        lambda wildcards: mark_changed_spec(PLAN, wildcards.artifact),
         unpack(lambda wildcards: PLAN.inputs_of(wildcards.artifact)),
-        plan=f"{RESULTS}/plan/{{artifact}}.json",
     output:
         csv=f"{RESULTS}/{{artifact}}.csv",
         md=f"{RESULTS}/{{artifact}}.md",
@@ -78,6 +87,7 @@ rule verdicts:
         pdf=f"{RESULTS}/figures/{{artifact}}.pdf",
         png=f"{RESULTS}/figures/{{artifact}}.png",
         figure=f"{RESULTS}/figures/{{artifact}}.csv",
+        plan=f"{RESULTS}/plan/{{artifact}}.json",
     log:
         f"{LOGS}/verdicts/{{artifact}}.log",
     benchmark:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with logs.job(snakemake.log[0]):
+    from dpvision.files import write_json
     from dpvision.reporting.figures import write_figure
 
     write_figure(snakemake.params.spec, snakemake.params.labels, dict(snakemake.input.items()), Path(snakemake.output.csv))
+    write_json(snakemake.output.plan, snakemake.params.spec, sort_keys=False)

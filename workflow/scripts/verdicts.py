@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with logs.job(snakemake.log[0]):
+    from dpvision.files import write_json
     from dpvision.reporting.claims import write_claims
 
-    inputs = {name: files for name, files in snakemake.input.items() if name != "plan"}
     table, figure = Path(snakemake.output.csv), Path(snakemake.output.figure)
-    write_claims(snakemake.params.spec, snakemake.params.labels, inputs, table, figure)
+    write_claims(snakemake.params.spec, snakemake.params.labels, dict(snakemake.input.items()), table, figure)
+    write_json(snakemake.output.plan, snakemake.params.spec, sort_keys=False)

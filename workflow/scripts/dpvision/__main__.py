@@ -117,6 +117,7 @@ def _as_json(value: object) -> str:
 SCALE = _option("--scale", help="instead of the one in config/config.yaml")
 JSON = _option("--json", action="store_true", help="for programs")
 OF_SCALE = _option("--scale", help="look among the runs of this scale alone")
+TARGETS = _option("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)")
 ARTIFACT = _option("artifact", help="a table or figure: table1")
 PART = "a part of its folder's name"
 
@@ -124,7 +125,7 @@ PART = "a part of its folder's name"
 @_command(
     "list what a target needs, and how much of it is done",
     SCALE,
-    _option("targets", nargs="*", default=["all"], help="all, a paper, or artifacts (default: all)"),
+    TARGETS,
     _option("--cost", action="store_true", help="device-hours, wall time, memory and disk of what is left"),
     _option("--budget", type=_hours, metavar="TIME", help="choose what completes most in this time: 48h, 90m, 2d"),
     _option("--devices", type=_at_least(1), default=1, help="number of devices that work at once (default: 1)"),
@@ -136,14 +137,15 @@ def _plan(
 ) -> None:
     from dpvision.looking import budget as budgets
     from dpvision.looking import estimate
-    from dpvision.looking.overview import artifacts_of, overview
+    from dpvision.looking.overview import overview
+    from dpvision.looking.target import artifacts_of
 
     loaded = _load(scale, targets)
     if not (cost or budget or json):
         print(overview(loaded, targets, _here()))
         _tell_of_own_papers(loaded)
         return
-    chosen, estimator = artifacts_of(loaded, targets), estimate.Estimator(loaded, _here(), device)
+    chosen, estimator = artifacts_of(loaded, targets, _here()), estimate.Estimator(loaded, _here(), device)
     found: dict[str, Any] = {}
     text = []
     if cost or not budget:
@@ -157,15 +159,16 @@ def _plan(
     print(_as_json(found) if json else "\n\n".join(text))
 
 
-@_command("list what is done, running, failed or missing and why, and what was made by other code than this", SCALE, JSON)
-def _status(scale: str | None, json: bool) -> None:
+@_command(
+    "list what is done, running, failed or missing and why, and what was made by other code than this", SCALE, TARGETS, JSON
+)
+def _status(scale: str | None, targets: list[str], json: bool) -> None:
     from dpvision.looking.status import Status, as_json, as_text
 
-    planned = _load(scale)
-    found = Status(planned, _here())
-    print(_as_json(as_json(found)) if json else as_text(found))
+    status = Status(_load(scale, targets), _here(), targets)
+    print(_as_json(as_json(status)) if json else as_text(status))
     if not json:
-        _tell_of_own_papers(planned)
+        _tell_of_own_papers(status.plan)
 
 
 @_command(
@@ -239,11 +242,11 @@ def _claims(scale: str | None) -> None:
     SCALE,
 )
 def _draw(artifact: str, scale: str | None) -> None:
-    from dpvision.looking.overview import artifacts_of
+    from dpvision.looking.target import artifacts_of
     from dpvision.reporting.so_far import draw_so_far
 
     planned = _load(scale, [artifact])
-    for name in artifacts_of(planned, [artifact]):
+    for name in artifacts_of(planned, [artifact], _here()):
         print("\n".join([f"{name}: {draw_so_far(planned, name, _here())}", *planned.targets(name)]))
 
 

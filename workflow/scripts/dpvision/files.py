@@ -83,9 +83,9 @@ def write_text(path: Path | str, text: str) -> None:
         beside.write_text(text, encoding="utf-8")
 
 
-def write_json(path: Path | str, value: Any) -> None:
+def write_json(path: Path | str, value: Any, sort_keys: bool = True) -> None:
     """Write JSON for people and diffs: sorted, indented, one value a line."""
-    write_text(path, _json(value))
+    write_text(path, _json(value, sort_keys))
 
 
 def _json(value: Any, sort_keys: bool = True) -> str:
@@ -103,9 +103,13 @@ def write_csv(path: Path | str, rows: list[dict[str, Any]]) -> None:
 
 def write_if_changed(path: Path | str, value: Any) -> None:
     """Write JSON with its keys in their own order; a file that says the same already keeps its date."""
-    text = _json(value, sort_keys=False)
-    if not Path(path).exists() or Path(path).read_text(encoding="utf-8") != text:
-        write_text(path, text)
+    if not is_file_of(path, value):
+        write_json(path, value, sort_keys=False)
+
+
+def is_file_of(path: Path | str, value: Any) -> bool:
+    """Tell whether a file is this JSON value with its keys in their own order."""
+    return Path(path).exists() and Path(path).read_text(encoding="utf-8") == _json(value, sort_keys=False)
 
 
 def read_json(path: Path | str) -> Any:

@@ -3,25 +3,28 @@
 import itertools
 from pathlib import Path
 
-from dpvision.errors import UserError
 from dpvision.looking.estimate import too_long
+from dpvision.looking.target import artifacts_of
 from dpvision.looking.text import aligned, counted
+from dpvision.plan.artifact_state import MADE, NOT_MADE, OUT_OF_DATE, artifact_state
 from dpvision.plan.plan import Plan
-from dpvision.plan.reading import nearest
 from dpvision.plan.resources import cost_of, limits
 from dpvision.plan.stages import STAGES, Key
 
+HEADINGS = {MADE: "made:", OUT_OF_DATE: "out of date, made of other settings or records:", NOT_MADE: "made in part:"}
+"""What stands above the files of artifacts in a state."""
+
 
 def overview(plan: Plan, targets: list[str], root: Path) -> str:
-    chosen = artifacts_of(plan, targets)
+    chosen = artifacts_of(plan, targets, root)
     done = _done(plan, chosen, root)
+    states = {name: artifact_state(plan, name, root) for name in chosen}
     rows: list[tuple[str, ...]] = [("artifact", "what", "cells", "runs", "of them made", "itself")]
     for name in chosen:
         spec = plan.artifacts[name]
         runs = [done["train", run] for run in plan.runs_of(name)]
-        state = "made" if _there(plan.targets(name), root) else "not made"
         counts = (str(len(spec["cells"]) or ""), str(len(runs) or ""), str(sum(runs) if runs else ""))
-        rows.append((name, spec["kind"], *counts, state))
+        rows.append((name, spec["kind"], *counts, states[name]))
     parts = []
     for stage, entry in STAGES.items():
         if of := [made for key, made in done.items() if key[0] == stage]:
@@ -29,9 +32,11 @@ def overview(plan: Plan, targets: list[str], root: Path) -> str:
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), "", ", ".join(parts)]
     lines += plan.left_out_for_data() if "all" in targets else []
     lines += warning(plan, chosen, root)
-    files = [text for name in chosen for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
-    if files:
-        lines += ["", "made:", *(f"  {group}" for group in files)]
+    for state, heading in HEADINGS.items():
+        names = [name for name in chosen if states[name] == state]
+        files = [text for name in names for group in _by_name(plan.targets(name)) if (text := _shortened(group, root))]
+        if files:
+            lines += ["", heading, *(f"  {group}" for group in files)]
     return "\n".join(lines)
 
 
@@ -46,27 +51,6 @@ def _done(plan: Plan, artifacts: list[str], root: Path) -> dict[Key, bool]:
     """Tell of all work that artifacts rest on, and that no other scale shares, whether it is done."""
     below = dict.fromkeys(key for name in artifacts for key in plan.below(name))
     return {key: plan.is_done(key, root) for key in below if not STAGES[key[0]].shared}
-
-
-def artifacts_of(plan: Plan, targets: list[str]) -> list[str]:
-    names = []
-    for target in targets:
-        if "/" in target:  # a file
-            target = Path(target).name.partition(".")[0]
-        if target in ("all", "report", "archive", "verify"):
-            names += list(plan.artifacts)
-        elif target in plan.papers:
-            names += plan.papers[target]
-        elif target in plan.artifacts or target in plan.wanting:
-            names += plan.chosen(target)
-        else:
-            known = ["all", "report", "archive", "verify", *plan.papers, *plan.artifacts, *plan.wanting]
-            raise UserError(f'there is no target "{target}".{nearest(target, known)} List them with: python -m dpvision plan')
-    return list(dict.fromkeys(names))
-
-
-def _there(files: list[str], root: Path) -> bool:
-    return all((root / file).exists() for file in files)
 
 
 def _by_name(files: list[str]) -> list[list[str]]:

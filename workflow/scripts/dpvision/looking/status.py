@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from dpvision.code import code_digest
 from dpvision.files import read_json
 from dpvision.locks import in_use
 from dpvision.logs import clock, last_words
+from dpvision.looking.target import artifacts_of
 from dpvision.looking.text import aligned, counted, some
 from dpvision.plan import Plan
+from dpvision.plan.artifact_state import artifact_state
 from dpvision.plan.plan import work_in
 from dpvision.plan.stages import STAGES, Key
 from dpvision.training.owner import named, owner_of
@@ -40,11 +42,16 @@ class Found:
 
 
 class Status:
-    def __init__(self, plan: Plan, root: Path) -> None:
+    """The work below some artifacts, and the state of these."""
+
+    def __init__(self, plan: Plan, root: Path, targets: Sequence[str] = ("all",)) -> None:
+        """Look at all work that the targets rest on: all, papers or artifacts."""
         self.plan, self.root = plan, root
+        self.artifacts = artifacts_of(plan, targets, root)
+        self.shows_all = "all" in targets
         self.found: dict[Key, Found] = {}
         self._now: dict[str, str] = {}
-        for artifact in plan.artifacts:
+        for artifact in self.artifacts:
             for key in plan.below(artifact):
                 if key not in self.found:
                     self.found[key] = self._look(key)
@@ -114,13 +121,6 @@ class Status:
         codes = {made["code"], *(session["code"] for session in made.get("sessions", []))}
         return None if codes == {self._now[stage]} else f"code {' and '.join(sorted(codes))}, now {self._now[stage]}"
 
-    def itself(self, artifact: str) -> str:
-        """Return made, not made, or outdated: made of other work than it now rests on, or before some of that was deleted."""
-        if not all((self.root / file).exists() for file in self.plan.targets(artifact)):
-            return "not made"
-        cells = self.cells(artifact)
-        return "made" if cells["done"] == sum(cells[state] for state in STATES) else "outdated"
-
     def cells(self, artifact: str) -> dict[str, int]:
         """Count cells by state: done where all of it is, else failed, running or missing where some of it is."""
         counts: Counter[str] = Counter(dict.fromkeys([*STATES, "other_code"], 0))
@@ -162,8 +162,13 @@ def as_json(status: Status) -> dict[str, Any]:
         "scale": status.plan.scale,
         "results": status.plan.results,
         "artifacts": [
-            {"artifact": name, "kind": spec["kind"], "itself": status.itself(name), "cells": status.cells(name)}
-            for name, spec in status.plan.artifacts.items()
+            {
+                "artifact": name,
+                "kind": status.plan.artifacts[name]["kind"],
+                "itself": artifact_state(status.plan, name, status.root),
+                "cells": status.cells(name),
+            }
+            for name in status.artifacts
         ],
         "left_out": status.plan.left_out,
         "wanting": status.plan.wanting,
@@ -175,17 +180,18 @@ def as_json(status: Status) -> dict[str, Any]:
 def as_text(status: Status) -> str:
     plan = status.plan
     rows: list[tuple[str, ...]] = [("artifact", "kind", "cells", *STATES, "other code", "itself")]
-    for name, spec in plan.artifacts.items():
+    for name in status.artifacts:
         counts = status.cells(name)
         total = sum(counts[state] for state in STATES)
-        rows.append((name, spec["kind"], *map(str, (total, *counts.values())), status.itself(name)))
+        state = artifact_state(plan, name, status.root)
+        rows.append((name, plan.artifacts[name]["kind"], *map(str, (total, *counts.values())), state))
     lines = [f"scale {plan.scale}: {plan.title}", "", *aligned(rows), ""]
     for stage, states in status.stages().items():
         said = ", ".join(f"{count} {state}" for state, count in states.items() if count)
         lines.append(f"{counted(*STAGES[stage].words, sum(states.values()))}: {said}")
-    if plan.left_out:
+    if plan.left_out and status.shows_all:
         lines.append(f"left out at this scale: {', '.join(plan.left_out)}")
-    lines += plan.left_out_for_data()
+    lines += plan.left_out_for_data() if status.shows_all else []
     return "\n".join([*lines, *_running(status), *_failed(status), *_missing(status), *_other_code(status)])
 
 

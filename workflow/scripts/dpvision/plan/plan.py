@@ -151,6 +151,10 @@ class Plan:
             return [f"{self.results}/{file.format(name)}" for file in options_of(self.artifacts[name]).FILES]
         return [file for artifact in self.chosen(name) for file in self.targets(artifact)]
 
+    def spec_file(self, artifact: str) -> str:
+        """Return the file that says what an artifact on the disk was made of."""
+        return f"{self.results}/plan/{artifact}.json"
+
     def chosen(self, target: str) -> list[str]:
         """Return the artifacts of a target."""
         if target in self.wanting:
@@ -215,7 +219,7 @@ class Plan:
         kept = self.kept()
         records = [file for key in kept for file in self.record(key)]
         records += [f"{self.shared}/raw/{self.work[key]['name']}/files.json" for key in kept if key[0] == "data"]
-        records += [f"{self.results}/plan/{artifact}.json" for artifact in self.artifacts]
+        records += [self.spec_file(artifact) for artifact in self.artifacts]
         return list(dict.fromkeys(self.everything("all") + records))
 
 

@@ -1,12 +1,13 @@
 """Artifacts from the records that there are, without running anything: `python -m dpvision claims` and `... draw`.
 
-While some records are missing, what is written is dated before any record: Snakemake takes it for old, and makes it anew.
+What shows all its records leaves its spec beside it, as Snakemake's jobs do. What lacks some leaves none: so it counts as
+out of date, and Snakemake makes it anew.
 """
 
-import os
 from pathlib import Path
 
 from dpvision.errors import UserError
+from dpvision.files import write_json
 from dpvision.looking.text import aligned
 from dpvision.plan import Plan
 from dpvision.plan.plan import folder_of
@@ -19,8 +20,7 @@ def write_so_far(plan: Plan, name: str, root: Path) -> list[Judged]:
     inputs, there = plan.inputs_of(name), _inputs_there(plan, name, root)
     table, _, *_, figure = (root / file for file in plan.targets(name))
     claims = write_claims(plan.artifacts[name], plan.labels[name], there, table, figure)
-    if sum(map(len, there.values())) < sum(map(len, inputs.values())):
-        _date_as_old(plan, name, root)
+    _leave_spec(plan, name, root, whole=sum(map(len, there.values())) == sum(map(len, inputs.values())))
     return claims
 
 
@@ -42,8 +42,7 @@ def draw_so_far(plan: Plan, name: str, root: Path) -> str:
     write = {"tables": write_table, "figures": write_figure}[folder]
     title = labels["title"] if whole else f"{labels['title']} ({said})"
     write({**spec, "cells": cells}, {**labels, "title": title}, inputs, root / plan.targets(name)[0])
-    if not whole:
-        _date_as_old(plan, name, root)
+    _leave_spec(plan, name, root, whole)
     return "all of it" if whole else said
 
 
@@ -66,9 +65,11 @@ def _there(plan: Plan, spec: Spec, cell: Spec, root: Path) -> Spec | None:
     return {**cell, "work": work}
 
 
-def _date_as_old(plan: Plan, name: str, root: Path) -> None:
-    for file in plan.targets(name):
-        os.utime(root / file, (1, 1))  # Snakemake takes 0 for no date
+def _leave_spec(plan: Plan, name: str, root: Path, whole: bool) -> None:
+    if whole:
+        write_json(root / plan.spec_file(name), plan.artifacts[name], sort_keys=False)
+    else:
+        (root / plan.spec_file(name)).unlink(missing_ok=True)
 
 
 def listing(claims: list[Judged]) -> list[str]:
