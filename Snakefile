@@ -49,6 +49,7 @@ if shlex.quote(sys.executable) != sys.executable:
     sys.executable = os.path.relpath(sys.executable)
 
 from dpvision import cluster, plan
+from dpvision.disk import warn_if_full
 from dpvision.errors import UserError
 from dpvision.looking.target import everything, hints
 from dpvision.plan import own
@@ -85,6 +86,7 @@ BEGUN = float(os.environ.setdefault("DPVISION_BEGUN", str(time.time())))
 LOGS = f"{RESULTS}/logs"
 
 if workflow.is_main_process:
+    atexit.register(warn_if_full, Path.cwd())
     for line in PLAN.left_out_for_data():
         print(line, file=sys.stderr)
 

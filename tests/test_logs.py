@@ -73,6 +73,21 @@ def test_a_users_error_is_its_message_without_a_traceback(tmp_path):
     assert log(tmp_path) == "failed: the file x is too short; do y\n"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "OSError(28, 'No space left on device')",
+        "OSError(122, 'Disk quota exceeded')",
+        "RuntimeError('I/O error: No space left on device (os error 28)')",
+    ],
+)
+def test_full_disk_is_one_message_with_its_folder(tmp_path, error):
+    done = job(tmp_path, f"try:\n    raise {error}\nexcept Exception as error:\n    raise ValueError('a library') from error")
+    assert done.returncode == 1
+    assert re.fullmatch(r"the disk is full: [\d.]+ MB are free under \S+/logs/deep\. .*same command again.*\n", done.stderr)
+    assert log(tmp_path) == f"failed: {done.stderr}"
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_no_terminal_is_too_poor_for_greek(tmp_path, encoding):
     done = job(tmp_path, "print('ε')\nraise UserError('ε')", env={**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"})

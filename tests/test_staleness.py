@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from copied import copy_project
+from copied import ROOT, copy_project
 
 pytestmark = pytest.mark.slow
 
@@ -305,6 +305,27 @@ def test_reruns_what_is_stale_also_without_snakemakes_own_notes(finished, tmp_pa
     shutil.rmtree(project / ".snakemake")
     change(project, file, old, new)
     assert jobs(project) == expected
+
+
+def test_jobs_run_where_the_path_has_a_space(finished, tmp_path):
+    clone = copy(finished, tmp_path / "my clone")
+    (clone / ".venv").symlink_to(sys.prefix)
+    shutil.rmtree(clone / "results/demo/tables")
+    words = ["-m", "snakemake", "table1", "--cores", "2", "--config", "scale=demo"]
+    environment = {**os.environ, "PYTHONPATH": str(clone / "workflow/scripts")}
+    done = subprocess.run([clone / ".venv/bin/python", *words], cwd=clone, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (clone / "results/demo/tables/table1.csv").exists()
+
+
+def test_unknown_target_is_explained_below_snakemakes_words(project):
+    environment = {**os.environ, "PYTHONPATH": str(project / "workflow/scripts")}
+    for word, reason in {"tabel1": '"table1"', "laptop": "`papers` of config/config.yaml"}.items():
+        shutil.copytree(ROOT / "config/papers/laptop", project / "config/papers/laptop", dirs_exist_ok=True)
+        words = [sys.executable, "-m", "snakemake", "-n", word]
+        done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert reason in done.stderr.splitlines()[-1]
 
 
 def test_put_back_setting_is_seen_without_snakemakes_own_notes(project):

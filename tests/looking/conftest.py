@@ -147,7 +147,7 @@ def results_with(tmp_path) -> Callable[[str, str], Results]:
     """Change the text of the scale's file, and plan anew."""
 
     def change(old: str, new: str) -> Results:
-        results = Results(tmp_path)
+        Results(tmp_path)
         overlay = tmp_path / "config/papers/scalenorm/demo.yaml"
         assert old in overlay.read_text()
         overlay.write_text(overlay.read_text().replace(old, new))

@@ -8,7 +8,6 @@ out  {results}/tables/ARTIFACT.csv, .md, .tex; {results}/figures/ARTIFACT.svg, .
 from dpvision.plan.artifact_state import mark_changed_spec
 
 
-
 rule table:
     """A table: one frame as CSV, Markdown and LaTeX."""
     input:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpvision import plan
+from dpvision.disk import full_disk_message, is_full_disk
 from dpvision.errors import UserError
 from dpvision.files import write_json, write_text
 from dpvision.plan import own
@@ -37,6 +38,10 @@ def main() -> None:
         sys.exit(str(error))
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if not is_full_disk(error):
+            raise
+        sys.exit(full_disk_message(_here()))
 
 
 def _command(text: str, *options: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from dpvision.disk import full_disk_message, is_full_disk
 from dpvision.errors import Interrupted, UserError
 from dpvision.locks import show_in_use
 
@@ -47,6 +48,8 @@ def job(log: str) -> Iterator[None]:
                 file.write(f"{LEFT if isinstance(error, Interrupted) else FAILED}{error}\n")
             raise SystemExit(1) from None
         except Exception as error:
+            if is_full_disk(error):
+                leave(full_disk_message(Path(log).parent))
             _terminal.write(f"{type(error).__name__}: {error} (traceback: {log})\n")
             with suppress(OSError):
                 traceback.print_exc(file=file)
