@@ -20,6 +20,7 @@ from dpvision.files import write_json
 from dpvision.models import build
 from dpvision.models.count import parameter_count
 from dpvision.plan import cost, specs
+from dpvision.plan.artifact_state import artifact_state
 from dpvision.privacy.accounting import Mechanism, epsilon_of, selection_rdp
 from dpvision.privacy.audit.rates import Counts
 from dpvision.privacy.mechanism import mechanism_of
@@ -533,13 +534,15 @@ def half(tmp_path: Path) -> World:
     return found
 
 
-def test_a_figure_is_drawn_of_the_points_that_are_there_and_dated_as_old(half):
+def test_figure_of_the_points_so_far_is_out_of_date(half):
+    half.fill(half.folder / half.plan.spec_file("de2022_figure2"))
     assert draw_so_far(half.plan, "de2022_figure2", half.folder) == "1 of 7 cells, so far"
     drawn = half.folder / "results/figures/de2022_figure2.csv"
     rows = pd.read_csv(drawn)
     assert rows[["x", "n"]].drop_duplicates().values.tolist() == [[256, 1]]
     assert "(1 of 7 cells, so far)" in drawn.with_suffix(".svg").read_text("utf-8")
-    assert drawn.stat().st_mtime == 1
+    assert artifact_state(half.plan, "de2022_figure2", half.folder) == "out of date"
+    assert not (half.folder / half.plan.spec_file("de2022_figure2")).exists()
     assert draw_so_far(half.plan, "de2022_figure7", half.folder) == "3 of 7 cells, so far"
     assert draw_so_far(half.plan, "de2022_advice", half.folder) == "3 of 36 cells, so far"
 
