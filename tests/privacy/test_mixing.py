@@ -154,6 +154,13 @@ def test_network_that_tosses_coins_for_each_example_passes(prepare):
     ClippedSum(Network(prepare), CLIP, choices=UNTIMED)(torch.rand(16, 3, 2, 2, dtype=torch.float64), IN_ORDER)
 
 
+def test_loss_may_write_over_its_outputs():
+    loss = lambda outputs, labels: F.cross_entropy(outputs.mul_(0.5), labels, reduction="none")  # noqa: E731
+    ClippedSum(Network(inside=drop_paths), CLIP, loss=loss, choices=UNTIMED)(
+        torch.rand(16, 3, 2, 2, dtype=torch.float64), IN_ORDER
+    )
+
+
 def test_check_leaves_coins_and_sums_as_they_are():
     images, way = torch.rand(16, 3, 2, 2, dtype=torch.float64), ClippedSum(Network(), CLIP, choices=UNTIMED)
     torch.manual_seed(5)

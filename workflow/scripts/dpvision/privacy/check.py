@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
 
 from dpvision.privacy.clipping import Gradients, flat, losses_of_outputs
 from dpvision.privacy.mixing import DROPOUTS, Gradient, MixingProbes, Tolerance
@@ -54,8 +55,10 @@ class MadeUp:
         return losses_of_outputs(self.outputs(rows), labels, self.views, self.way.loss)
 
     def losses_of_outputs(self, outputs: Any, labels: Tensor) -> Tensor:
+        """Return the losses of outputs, which stay as they are even if the loss writes over its own."""
         self._put_coins_back()
-        return losses_of_outputs(outputs, labels, self.views, self.way.loss)
+        copies = tree_map(lambda value: value.clone() if isinstance(value, Tensor) else value, outputs)
+        return losses_of_outputs(copies, labels, self.views, self.way.loss)
 
     def gradient(self, loss: Tensor) -> Gradient:
         """Return one loss's gradient of the parameters by PyTorch."""
