@@ -322,14 +322,14 @@ def test_canaries_take_the_place_of_models_and_their_threshold_is_the_claims(run
     scores = np.load(folder / "scores.npz")["out"]
     made = attacks.canary_run
 
-    def only_behind_the_first(line, name, run, steps):
+    def only_behind_the_first(line, name, run):
         if run == 1 and not (again / ".canaries.npy").exists():
             raise AssertionError("the first run is not kept")
         if run == 1 and not killed:
             killed.append(True)
             raise KeyboardInterrupt
         assert run or not killed, "the first run is made twice"
-        return made(line, name, run, steps)
+        return made(line, name, run)
 
     again, killed = tmp_path / "again", list[bool]()
     monkeypatch.setattr(attacks, "canary_run", only_behind_the_first)

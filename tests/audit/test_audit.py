@@ -85,7 +85,7 @@ def test_examples_held_out_and_the_authors_protocol_are_claimed_as_they_are_done
     authors["data"] = {**run["data"], "validation": 0}
     subject = Subject(authors)
     assert verdict(subject) == CONSISTENT
-    assert subject.training.mechanism == Mechanism(1 / 9, 1.3, 33)
+    assert subject.training.whole == Mechanism(1 / 9, 1.3, 33)
 
 
 def test_a_neighbour_of_a_run_on_features_is_replayed_without_views():
