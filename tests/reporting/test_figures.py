@@ -132,6 +132,7 @@ def test_figure_with_public_trainings_says_it_has_no_epsilon(tmp_path, monkeypat
         ([0, 1, 4], [32], ["none", "1", "4"]),
         ([2, 3], [], ["2", "3"]),
         ([256, 4096], [], ["256", "4096"]),
+        ([0.125, 1], [], ["0.125", "1"]),
     ],
 )
 def test_an_axis_has_one_tick_for_each_value_run(values, printed, labels):

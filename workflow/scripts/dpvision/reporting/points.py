@@ -125,6 +125,7 @@ def set_axis(axis: Any, which: str, values: Iterable[Any], beside: Iterable[Any]
     if logarithmic:
         base = 2 if positive[-1] < 1000 * positive[0] or all(_is_power_of_two(number) for number in positive) else 10
         getattr(axis, f"set_{which}scale")("log", base=base)
+        getattr(axis, f"{which}axis").set_major_formatter("{x:g}")
     places = [at_zero(positive) if number == 0 and logarithmic else number for number in numbers]
     if which == "x" and len(numbers) <= MOST_TICKS and _are_apart(places, logarithmic):
         axis.set_xticks(places, ["none" if number == 0 else f"{number:g}" for number in numbers])

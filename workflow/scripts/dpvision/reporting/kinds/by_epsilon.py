@@ -80,6 +80,6 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
         set_axis(axis, "x", part["level"])
         said = "none" if panel == 0 else f"{panel:g}"
         axis.set(xlabel="ε spent", title=f"{called(part['panel_is'].iloc[0])}: {said}")
-    axes[0, 0].set_ylabel(f"{metric_name(frame.iloc[0].to_dict())}\naccuracy (%)")
+    axes[0, 0].set_ylabel(f"accuracy (%)\n{metric_name(frame.iloc[0].to_dict())}")
     add_legend_below(figure)
     return figure

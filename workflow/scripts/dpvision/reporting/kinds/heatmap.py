@@ -61,7 +61,7 @@ def draw(frame: "pd.DataFrame", labels: dict[str, Any]) -> "Figure":
         bars = {} if line["spread"].isna().all() else {"yerr": line["spread"]}
         left.errorbar(line["x"], line["value"], **bars, capsize=2, markersize=4, label=f"{called(y_is)} {y:g}", **look)
     set_axis(left, "x", frame["x"])
-    left.set(xlabel=called(x_is), ylabel=f"{metric_name(frame.iloc[0].to_dict())} accuracy (%)")
+    left.set(xlabel=called(x_is), ylabel=f"accuracy (%)\n{metric_name(frame.iloc[0].to_dict())}")
     add_legend_below(figure)
     _draw_map(right, frame.pivot_table(index="y", columns="x", values="value"))
     right.set(xlabel=called(x_is), ylabel=called(y_is))
