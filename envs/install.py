@@ -72,7 +72,8 @@ def main():
     free_gb = shutil.disk_usage(ROOT).free / 1e9
     if free_gb < NEEDED_GB:
         stop("%.1f GB are free under %s, %d GB are needed." % (free_gb, ROOT, NEEDED_GB))
-    print("setup: making .venv (a few minutes the first time)", flush=True)
+    words = "PyTorch and some 130 packages are downloaded, up to %d GB on the disk (a few minutes the first time)" % NEEDED_GB
+    print("setup: making .venv: " + words, flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     made = subprocess.run([sys.executable, "-m", "venv", VENV], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if made.returncode:

@@ -30,6 +30,11 @@ def test_a_run_is_found_by_any_part_of_its_name_that_no_other_has(results):
     assert {f"  results/demo/runs/{name}" for name in (first, second)} == set(str(raised.value).splitlines()[1:])
 
 
+def test_name_near_no_run_is_answered_with_where_they_lie(results):
+    with pytest.raises(UserError, match="^no run is called nonsense; of .* ls results/demo/runs$"):
+        run(results, "nonsense")
+
+
 def test_a_name_that_no_run_has_is_answered_with_the_five_nearest(results):
     wanted = results.runs[0]
     mistyped = wanted.replace("resnet", "resnett")

@@ -17,6 +17,7 @@ from dpvision.privacy.exclusions import list_exclusions, read_searched_data, sea
 from dpvision.training.owner import named, owner_of
 
 NEAR = 5  # names that an unknown one could have been meant for
+CUTOFF = 0.5  # share of its letters that such a name has, too: with fewer it was not meant
 
 
 @dataclass
@@ -65,8 +66,12 @@ def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | Non
     matching = sorted(folder for folder in begun if part in folder) or sorted(folder for folder in there if part in folder)
     exact = [folder for folder in matching if part in (folder, Path(folder).name)]
     if not matching:
-        near = difflib.get_close_matches(part, {Path(folder).name for folder in there}, n=NEAR, cutoff=0)
-        raise UserError(f"no run is called {part}; near it: {', '.join(near)}; of another scale: --scale NAME")
+        near = difflib.get_close_matches(part, {Path(folder).name for folder in there}, n=NEAR, cutoff=CUTOFF)
+        nearest = f"; near it: {', '.join(near)}" if near else ""
+        raise UserError(
+            f"no run is called {part}{nearest}; of another scale: --scale NAME. "
+            f"List those that are made: ls {planned.results}/runs"
+        )
     if len(exact or matching) != 1:
         folders = "".join(f"\n  {folder}" for folder in matching)
         raise UserError(f'{len(matching)} runs have "{part}" in their name; say more of it:{folders}')
