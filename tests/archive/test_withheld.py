@@ -53,7 +53,7 @@ def test_archive_leaves_out_what_must_not_leave_and_verify_says_so(released, key
     path = released.archive(tmp_path / "one.zip")
     run, study = (released.plan.folder(key) for key in keys)
     with ZipFile(path) as archive:
-        names = archive.namelist()
+        names, readme = archive.namelist(), archive.read("README.md").decode()
     assert {Path(name).name for name in names if name.startswith(f"{run}/")} == {
         *("spec.json", "ledger.json", "weights.safetensors")
     }
@@ -61,6 +61,7 @@ def test_archive_leaves_out_what_must_not_leave_and_verify_says_so(released, key
     assert not [name for name in names if Path(run).name in name and "/logs/" in name]
     assert not [name for name in names if "/table4." in name and "/plan/" not in name]
     assert any(name.endswith("/tables/table1.csv") for name in names)
+    assert "| left out, see below | – |" in readme and "which must not leave" in readme
     verdict = verify(path)
     assert verdict.problems == []
     (remark,) = [text for text in verdict.remarks if "left out on purpose" in text]

@@ -1,5 +1,6 @@
 """One file that holds a scale's results, and all that they rest on but the data themselves.
 
+README.md               what it is, for somebody who has the archive alone
 manifest-sha256.txt     the SHA-256 of every other file (sha256sum --check reads it)
 ro-crate-metadata.json  what is what, as a Workflow Run RO-Crate
 archive.json            name, version, commit, and what in the source is not as committed

@@ -43,6 +43,7 @@ def metadata(plan: Plan, root: Path, contents: Contents, about: dict[str, Any]) 
         if any(file.startswith(folder) for file in contents):
             crate.add(DataEntity(crate, folder, {"@type": "Dataset", "name": text}))
     for file, text in {
+        "README.md": "What this is, how to verify it, and how to make it again",
         "archive.json": "Name, version, commit, and what in the source is not as committed",
         "config.json": "The configuration: scale and papers; the rest is source/config",
         "plan.json": "Every spec, by name",

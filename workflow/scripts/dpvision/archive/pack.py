@@ -9,6 +9,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from dpvision.archive.contents import MANIFEST, Contents, about, contents, sha256
 from dpvision.archive.crate import description, metadata
+from dpvision.archive.readme import readme
 from dpvision.errors import UserError
 from dpvision.files import replacing
 from dpvision.plan import Plan
@@ -28,6 +29,7 @@ def write_archive(plan: Plan, out: Path, root: Path, project: Path = ROOT) -> No
         )
     inside = contents(plan, root, project, found)
     said = about(plan, found)
+    inside["README.md"] = readme(plan, root, said)
     inside["ro-crate-metadata.json"] = metadata(plan, root, inside, said)
     inside[MANIFEST] = "".join(f"{sha256(inside[name])}  {name}\n" for name in sorted(inside)).encode()
     with replacing(out) as beside:

@@ -22,11 +22,12 @@ def markdown(panels: list[Panel], caption: str, notes: list[str]) -> str:
     for panel in panels:
         columns = [*panel.names, *panel.columns]
         parts += [f"**{escape_markdown(panel.heading)}**"] * bool(panel.heading)
-        parts.append("\n".join(map(_markdown_row, [columns, ["---"] * len(columns), *panel.rows])))
+        parts.append("\n".join(map(markdown_row, [columns, ["---"] * len(columns), *panel.rows])))
     return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
 
 
-def _markdown_row(cells: list[str]) -> str:
+def markdown_row(cells: list[str]) -> str:
+    """Return a row of a Markdown table; a pipe in a cell ends none."""
     return "| " + " | ".join(escape_markdown(cell).replace("|", "&#124;") for cell in cells) + " |"
 
 
