@@ -29,12 +29,19 @@ def is_withheld(plan: Plan, key: Key) -> bool:
     """Tell whether a piece of work is a covered search, or a training with secret noise or work on such a training."""
     if STAGES[key[0]].shared:
         return False
+    if key[0] == "search" and specs.is_covered(plan.work[key]):
+        return True
+    training = _training_below(plan, key)
+    return training is not None and not specs.is_repeatable(training)
+
+
+def _training_below(plan: Plan, key: Key) -> Spec | None:
+    """Return the spec of the training that a piece of work is or works on, or None: an audit of the engine has none."""
     spec = plan.work[key]
-    run: Spec | str = spec.get("run", spec)
-    if isinstance(run, str):
-        run = plan.work.get(("train", run), {})
-    has_secret_noise = "recipe" in run and not specs.is_repeatable(run)
-    return has_secret_noise or (key[0] == "search" and specs.is_covered(spec))
+    if "recipe" in spec:
+        return spec
+    run: Spec | str | None = spec.get("run")
+    return plan.work.get(("train", run)) if isinstance(run, str) else run
 
 
 def withheld_artifacts(plan: Plan) -> list[str]:
