@@ -204,7 +204,7 @@ SPOILT = [
         CONFIG,
         "papers: [scalenorm]",
         "papers: [scalenorm]\nfolder: {}",
-        'folder: unknown key. Did you mean "folders"? Allowed here: scale, papers, artifacts, folders',
+        'folder: unknown key. Did you mean "folders"? Allowed here: scale, papers, artifacts, own_leaves, folders',
     ),
     Spoilt(
         "a key that a data set lacks",

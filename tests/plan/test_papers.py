@@ -109,7 +109,7 @@ def test_two_recipes_of_one_model_are_compared(two_recipes, kind):
     assert not set(one["work"]["train"].values()) & set(other["work"]["train"].values())
     (comparison,) = planned.artifacts["claims"]["claims"][0]["comparisons"]
     text = described(comparison, planned.labels["claims"])
-    assert "recipe wrn " in text and text.endswith("recipe wrn_large: WRN-16-4, cifar10, ε = 8")
+    assert "recipe wrn " in text and text.endswith("recipe wrn_large: WRN-16-4, CIFAR-10, ε = 8")
 
 
 # --- several papers ---

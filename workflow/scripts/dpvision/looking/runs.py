@@ -13,6 +13,7 @@ from dpvision.files import read_json
 from dpvision.looking.status import progress_of
 from dpvision.plan import Plan
 from dpvision.plan.specs import Spec
+from dpvision.privacy.exclusions import list_exclusions, read_searched_data, searches_of
 from dpvision.training.owner import named, owner_of
 
 NEAR = 5  # names that an unknown one could have been meant for
@@ -82,8 +83,6 @@ def find(root: Path, part: str, plan_of: Callable[[str], Plan], scale: str | Non
 
 
 def read(root: Path, folder: str, plan: Plan) -> Run:
-    from dpvision.privacy.exclusions import list_exclusions  # here, since it loads NumPy, and the plan imports this module
-
     whole, name = root / folder, Path(folder).name
     checkpoint = root / plan.results / "checkpoints" / name
     owner = owner_of(whole / ".owner")
@@ -104,8 +103,6 @@ def read(root: Path, folder: str, plan: Plan) -> Run:
 
 def _searched_data(spec: Spec, plan: Plan, folder: Path) -> list[Spec | None]:
     """Return what the searches for a run held out: by the plan, or by their records where it plans them no more."""
-    from dpvision.privacy.exclusions import read_searched_data, searches_of
-
     studies = plan.of("search")
     searches = searches_of(spec)
     if all(name in studies for name in searches):

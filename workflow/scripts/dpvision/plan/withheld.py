@@ -47,6 +47,8 @@ def _training_below(plan: Plan, key: Key) -> Spec | None:
 def withheld_artifacts(plan: Plan) -> list[str]:
     """Return the artifacts that show what must not leave."""
     withheld = {file for key in plan.work for file in withheld_files(plan, key)}
+    if not withheld:
+        return []
     return [name for name in plan.artifacts if any(withheld.intersection(files) for files in plan.inputs_of(name).values())]
 
 

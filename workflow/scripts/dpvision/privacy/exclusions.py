@@ -3,10 +3,8 @@
 import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
-from dpvision.data.prepared import split
 from dpvision.files import read_json
 from dpvision.plan import specs
 from dpvision.plan.delta import describe_large_delta
@@ -64,26 +62,21 @@ def _list_trained_on(run: Spec, searched_data: Iterable[Spec | None]) -> list[st
 
     An older record of a search does not say what it held out. Then some of it is trained on if the run holds nothing out.
     """
-    own = _held_out(run["data"])
-    trained_on = np.array([], dtype=int)
-    is_counted = True
-    for data in searched_data:
-        if data is not None:
-            trained_on = np.union1d(trained_on, np.setdiff1d(_held_out(data), own))
-        elif own.size == 0:
-            is_counted = False
-    if is_counted and trained_on.size == 0:
-        return []
-    return [TRAINED_ON.format(examples=f"{trained_on.size:,} examples" if is_counted else "examples")]
+    own = Split.from_data(run["data"])
+    data = list(searched_data)
+    if None in data and own.validation == 0:
+        return [TRAINED_ON.format(examples="examples")]
+    count = _count_held_out_elsewhere(own, {Split.from_data(one) for one in data if one is not None})
+    return [TRAINED_ON.format(examples=f"{count:,} examples")] if count else []
 
 
 def _list_held_out(run: Spec, searched_data: Iterable[Spec | None]) -> list[str]:
     """Say what the examples that the run holds out decide."""
-    own = _held_out(run["data"])
-    if own.size == 0:
+    own = Split.from_data(run["data"])
+    if own.validation == 0:
         return []
-    searched = any(data is None or np.intersect1d(_held_out(data), own).size for data in searched_data)
-    return [HELD_OUT.format(count=own.size, roles=_join_roles(run, searched))]
+    searched = any(data is None or _overlap(own, Split.from_data(data)) for data in searched_data)
+    return [HELD_OUT.format(count=own.validation, roles=_join_roles(run, searched))]
 
 
 def _list_test_roles(run: Spec) -> list[str]:
@@ -99,11 +92,39 @@ def _join_roles(run: Spec, searched: bool = False) -> str:
     return f"{others} and pick the best epoch" if others else "pick the best epoch"
 
 
-def _held_out(data: Spec) -> np.ndarray:
-    """Return the indices of the examples that are held out; a split is drawn once for all runs that have it."""
-    return _draw_held_out(data["train"], data["validation"], data["split_seed"], data.get("by", "permutation"))
+class Split(NamedTuple):
+    """What decides which training examples are held out."""
+
+    train: int
+    validation: int
+    seed: int
+    by: str
+
+    @classmethod
+    def from_data(cls, data: Spec) -> "Split":
+        return cls(data["train"], data["validation"], data["split_seed"], data.get("by", "permutation"))
 
 
-@functools.lru_cache(maxsize=64)
-def _draw_held_out(count: int, validation: int, seed: int, by: str) -> np.ndarray:
-    return split(count, validation, seed, by)[1]
+def _count_held_out_elsewhere(own: Split, others: set[Split]) -> int:
+    """Return how many examples other splits hold out and this one does not."""
+    others = {split for split in others if split.validation} - {own}
+    if not others:
+        return 0
+    if own.validation == 0 and len(others) == 1:
+        return others.pop().validation
+    return len(frozenset().union(*map(_held_out, others)) - _held_out(own))
+
+
+def _overlap(one: Split, other: Split) -> bool:
+    """Tell whether two splits hold out an example in common."""
+    return one == other or not _held_out(one).isdisjoint(_held_out(other))
+
+
+@functools.lru_cache(maxsize=64)  # a split is drawn once for all runs that have it
+def _held_out(split: Split) -> frozenset[int]:
+    """Return the indices of the examples that are held out."""
+    if split.validation == 0:
+        return frozenset()
+    from dpvision.data.prepared import split as draw_split  # here, since it loads NumPy, which `show` seldom needs
+
+    return frozenset(draw_split(split.train, split.validation, split.seed, split.by)[1].tolist())
