@@ -315,7 +315,6 @@ def test_snakemake_and_its_jobs_find_the_paper_by_its_name(pets, tmp_path):
     (arrays,) = (tmp_path / "whole/results/data/prepared").glob("pets-*/train_images.npy")
     assert stat.S_IMODE(arrays.stat().st_mode) == 0o600
     assert stat.S_IMODE(arrays.parent.stat().st_mode) == 0o700
-    assert (tmp_path / "whole/results/own/plan/pets_table.json").exists()
     assert not (tmp_path / "whole/results/plan").exists()
 
 
