@@ -316,6 +316,10 @@ def test_snakemake_and_its_jobs_find_the_paper_by_its_name(pets, tmp_path):
     assert stat.S_IMODE(arrays.stat().st_mode) == 0o600
     assert stat.S_IMODE(arrays.parent.stat().st_mode) == 0o700
     assert not (tmp_path / "whole/results/plan").exists()
+    command = [sys.executable, "-m", "snakemake", "archive", "--cores", "1", "--config", "scale=own"]
+    refused = subprocess.run(command, cwd=tmp_path / "whole", capture_output=True, text=True)
+    assert "own_leaves=" in refused.stderr.splitlines()[-1]
+    assert not (tmp_path / "whole/results/data/features").exists(), "it is refused before the first job"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ out  {results}/archive/NAME-VERSION.zip (dpvision/archive/ says what is in it);
      {results}/archive/verified.txt: what `python -m dpvision verify` says of it, which must be that it holds
 """
 
-from dpvision.archive.contents import archive_spec
+from dpvision.archive.contents import archive_spec, files_to_archive
 from dpvision.source import NAME, VERSION
 from dpvision.verify.job import verify_code, write_verdict
 
@@ -13,7 +13,7 @@ from dpvision.verify.job import verify_code, write_verdict
 rule archive:
     """Pack everything that a reader needs to check the results, and to make them again."""
     input:
-        lambda wildcards: PLAN.kept_files(),
+        lambda wildcards: files_to_archive(PLAN),
     output:
         archive=f"{RESULTS}/archive/{NAME}-{VERSION}.zip",
     log:

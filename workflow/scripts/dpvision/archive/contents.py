@@ -1,7 +1,9 @@
 """The contents of an archive: which files, by their names in it."""
 
+import atexit
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,27 @@ from dpvision.plan import Plan
 from dpvision.plan.plan import FORMAT
 from dpvision.plan.specs import Spec
 from dpvision.plan.stages import STAGES
-from dpvision.plan.withheld import RELEASED, all_withheld_files, is_withheld, withheld_artifacts
+from dpvision.plan.withheld import RELEASED, all_withheld_files, is_withheld, refuse_own_pictures, withheld_artifacts
 from dpvision.source import NAME, NOTE, VERSION, Source, source
 
 MANIFEST = "manifest-sha256.txt"
 Contents = dict[str, Path | bytes]
 """Files by their name in the archive: a path, or the content itself."""
+
+
+def files_to_archive(plan: Plan) -> list[str]:
+    """Return the files that an archive rests on, for Snakemake's plan of jobs.
+
+    Raises:
+        UserError: The plan has papers on pictures of the user's own. Snakemake puts a traceback below it, so it is printed
+            once more when the command ends.
+    """
+    try:
+        refuse_own_pictures(plan, "an archive")
+    except UserError as error:
+        atexit.register(print, error, file=sys.stderr)
+        raise
+    return plan.kept_files()
 
 
 def archive_spec(plan: Plan) -> Spec:
