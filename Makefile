@@ -2,7 +2,7 @@
 # make setup             make .venv from the lock: everything that the pipeline needs
 # make demo              set up, run a selection of the pipeline on data that comes with it, verify it: six minutes
 # make demo-all          the same with every artifact of every paper
-# make test              set up, run the quick tests: eight minutes
+# make test              set up, run the quick tests: ten minutes
 # make test-all          set up, run these and the slow ones, which start many processes: a quarter of an hour
 # make check             before a commit: format, lint, and run the tests that the change touches
 # make laptop            train a private head on public weights, on real CIFAR-10: a table and a figure in six minutes
