@@ -215,7 +215,8 @@ def ledger(
         written: The format of the ledger.
     """
     delta = budget["delta"]
-    counted_for = replace(mechanism, steps=planned) if written > 1 else mechanism
+    # never less than what was made, should a program ever make more
+    counted_for = replace(mechanism, steps=max(planned, mechanism.steps)) if written > 1 else mechanism
     curve = _tighter(counted_for, delta)[2]
     target = {"target": budget["epsilon"]} if budget.get("epsilon") is not None else {}
     said = {
